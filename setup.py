@@ -1,9 +1,9 @@
 """Builds the Cython extensions, with the tree-sitter C core compiled into the one that parses.
 
-The core comes from the pinned source distribution of `tree-sitter`, fetched by name and hash through
-pip. TASKX_TREE_SITTER_SRC names an unpacked copy of that distribution for builds without a network.
-TASKX_NATIVE_DEBUG=1 builds with bounds checks and without optimisation; TASKX_NATIVE_SANITIZE=address
-adds AddressSanitizer.
+The core comes from the pinned source distribution of `tree-sitter`, fetched by name and hash
+through pip. TASKX_TREE_SITTER_SRC names an unpacked copy of that distribution for builds without a
+network. TASKX_NATIVE_DEBUG=1 builds with bounds checks and without optimisation;
+TASKX_NATIVE_SANITIZE=address adds AddressSanitizer.
 """
 
 import os
@@ -47,7 +47,8 @@ def tree_sitter_core() -> Path:
         if not (core / "src" / "lib.c").is_file():
             raise SystemExit(
                 f"TASKX_TREE_SITTER_SRC={given}: no tree_sitter/core/lib/src/lib.c below it; "
-                f"unpack the source distribution of tree-sitter {TREE_SITTER_VERSION} and name its folder"
+                f"unpack the source distribution of tree-sitter {TREE_SITTER_VERSION} "
+                "and name its folder"
             )
         return core
     cache = HERE / "build" / "tree-sitter"
@@ -88,7 +89,7 @@ def extensions() -> list[Extension]:
                 f"taskx._native.{module}",
                 sources,
                 include_dirs=include,
-                # The core's own symbols stay private, so that another copy in the process is no harm.
+                # The core's symbols stay private: another copy in the process is no harm.
                 extra_compile_args=[*flags, "-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden"],
                 extra_link_args=link,
                 define_macros=macros,

@@ -14,8 +14,8 @@ TaskxError                      -32603
   ProviderError(kind, status)   -32001
   ToolError(kind)               -32005
 
-`rpc/peer.py` has the one function that turns these into wire errors. Anything else that is raised is
-a bug: logged on stderr with its traceback, answered as -32603 without it.
+`rpc/peer.py` has the one function that turns these into wire errors. Anything else that is
+raised is a bug: logged on stderr with its traceback, answered as -32603 without it.
 """
 
 from __future__ import annotations
@@ -149,8 +149,19 @@ class ProviderError(TaskxError):
 
 
 TOOL_KINDS = frozenset(
-    "invalidInput notFound outsideWorkspace excluded stale tooLarge denied timeout cancelled failed"
-    " unavailable".split()
+    {
+        "invalidInput",
+        "notFound",
+        "outsideWorkspace",
+        "excluded",
+        "stale",
+        "tooLarge",
+        "denied",
+        "timeout",
+        "cancelled",
+        "failed",
+        "unavailable",
+    }
 )
 
 
