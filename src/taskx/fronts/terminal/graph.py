@@ -1,0 +1,65 @@
+"""`taskx graph`: what depends on what, as a table, JSON or one page to look at."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from taskx.fronts.terminal.output import count, duration, print_json
+from taskx.fronts.terminal.workspace import add_root, with_workspace
+
+if TYPE_CHECKING:
+    from taskx.protocol.graph import ProjectResult
+    from taskx.workspace.workspace import Workspace
+
+EXAMPLE = "example: taskx graph ~/src/django --level module --focus django/db"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_root(parser, positional=True)
+    parser.add_argument("--level", choices=("file", "module"), default="file")
+    parser.add_argument("--focus", metavar="PATH", help="only what is near this file or folder")
+    parser.add_argument("--depth", type=int, metavar="N", help="steps around the focus, 1-4 (1)")
+    parser.add_argument("--max-nodes", type=int, metavar="N", help="at most N nodes (250)")
+    parser.add_argument("--imports-only", action="store_true", help="no reference edges")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    async def ask(workspace: Workspace) -> ProjectResult:
+        from msgspec import UNSET
+        from taskx.protocol.graph import ProjectParams
+
+        graph = await workspace.graph()
+        return graph.project(
+            ProjectParams(
+                level=arguments.level,
+                focus=arguments.focus if arguments.focus is not None else UNSET,
+                depth=arguments.depth if arguments.depth is not None else UNSET,
+                max_nodes=arguments.max_nodes if arguments.max_nodes is not None else UNSET,
+                imports_only=arguments.imports_only,
+            )
+        )
+
+    result = with_workspace(arguments, ask)
+    if arguments.json:
+        print_json(result)
+    else:
+        show(result)
+    return 0
+
+
+def show(result: ProjectResult) -> None:
+    stats = result.stats
+    print(
+        f"{count(stats.files)} files, {count(stats.import_edges)} import edges,"
+        f" {count(stats.reference_edges)} reference edges, {count(stats.cycles)} import cycles,"
+        f" built in {duration(stats.build_ms)}"
+    )
+    print("hubs (files that most others depend on):")
+    for hub in stats.hubs:
+        print(f"  {count(hub.dependents):>8}  {hub.path}")
+    print("edges:")
+    for edge in sorted(result.edges, key=lambda edge: -edge.weight)[:20]:
+        source, target = result.nodes[edge.from_], result.nodes[edge.to]
+        print(f"  {source.id} -> {target.id}  {edge.kind}, {edge.weight} symbols")
