@@ -36,6 +36,7 @@ DIRECTIVES = {
 # One row per extension: module, whether it compiles the tree-sitter core.
 EXTENSIONS = {
     "symbols": True,
+    "terms": False,
 }
 
 
