@@ -35,6 +35,7 @@ DIRECTIVES = {
 
 # One row per extension: module, whether it compiles the tree-sitter core.
 EXTENSIONS = {
+    "cancel": False,
     "symbols": True,
     "terms": False,
 }

@@ -1,0 +1,6 @@
+from typing import final
+
+@final
+class CancelFlag:
+    def set(self) -> None: ...
+    def is_set(self) -> bool: ...
