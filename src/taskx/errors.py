@@ -20,7 +20,9 @@ raised is a bug: logged on stderr with its traceback, answered as -32603 without
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class TaskxError(Exception):

@@ -28,6 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     async def ask(workspace: Workspace) -> ProjectResult:
         from msgspec import UNSET
+
         from taskx.protocol.graph import ProjectParams
 
         graph = await workspace.graph()

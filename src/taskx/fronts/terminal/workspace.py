@@ -40,9 +40,8 @@ def add_root(parser: ArgumentParser, *, positional: bool = False) -> None:
 @asynccontextmanager
 async def opened(root: Path, exclude: list[str], *, cache: bool) -> AsyncIterator[Workspace]:
     """The open workspace; closed, with its cache written, when the block ends."""
-    from taskx.workspace.workspace import Workspace
-
     from taskx.fronts.terminal.progress import progress_line
+    from taskx.workspace.workspace import Workspace
 
     with progress_line(sys.stderr) as emit:
         workspace = await Workspace.open(

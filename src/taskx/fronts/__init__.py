@@ -1,0 +1,1 @@
+"""Who speaks to us: messages <-> calls, no logic. One package per surface."""

@@ -1,0 +1,48 @@
+"""What `initialize` says of this runtime, as plain data.
+
+Imported before `initialize` is answered: no imports here. Tests compare each table with the code
+that it describes.
+"""
+
+from __future__ import annotations
+
+PROTOCOL_VERSION = 1
+SERVER_NAME = "task-x-runtime"
+
+# One entry per provider kind: {"kind", "capabilities", "requiresApiKey"}.
+PROVIDERS: list[dict[str, object]] = []
+
+# Names of the built-in tools that `tools/list` describes.
+TOOLS: list[str] = []
+
+SURFACES: list[str] = ["runtime"]
+
+# Languages with symbols, imports and references of their own.
+LANGUAGES: list[str] = [
+    "python",
+    "typescript",
+    "tsx",
+    "javascript",
+    "go",
+    "rust",
+    "c",
+    "cpp",
+    "java",
+    "csharp",
+    "kotlin",
+    "scala",
+    "swift",
+    "ruby",
+    "php",
+    "lua",
+    "elixir",
+    "haskell",
+    "bash",
+    "zig",
+]
+
+LIMITS: dict[str, int] = {
+    "maxMessageBytes": 32 * 1024 * 1024,
+    "maxQueuedOutputBytes": 64 * 1024 * 1024,
+    "exitGraceMs": 5000,
+}

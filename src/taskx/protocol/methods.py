@@ -1,0 +1,63 @@
+"""The method table: one row per method. Dispatch, the gate, docs and the schema come from it.
+
+A family adds its types in `protocol/<family>.py`, its handlers in `fronts/runtime/<family>.py`, and
+its rows here. A handler is named by an import string and imported on first use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from taskx.protocol import lifecycle
+
+Direction = Literal["client", "server"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A row.
+
+    direction: who handles it; "server" is this runtime, "client" the editor.
+    params: the type of its params; None for a method without.
+    result: the type of its result; None for null, and for a notification.
+    handler: "package.module:function", `def` (fast, answered inline) or `async def`; None for
+        what the session handles itself and what the client handles.
+    needs_workspace: without an open workspace it fails with -32004.
+    exclusive: a name; requests with the same name run one after another, in order.
+    overflow: of a notification to a client that does not read: "keep" it, "drop" it, or "merge"
+        the text of `event` into the one before it of the same stream.
+    """
+
+    name: str
+    kind: Literal["request", "notification"]
+    direction: Direction = "server"
+    params: Any = None
+    result: Any = None
+    handler: str | None = None
+    needs_workspace: bool = False
+    exclusive: str | None = None
+    overflow: Literal["keep", "drop", "merge"] = "keep"
+
+
+_ROWS = (
+    # Lifecycle
+    Method(
+        "initialize",
+        "request",
+        params=lifecycle.InitializeParams,
+        result=lifecycle.InitializeResult,
+    ),
+    Method("shutdown", "request"),
+    Method("exit", "notification"),
+    Method("$/cancelRequest", "notification", params=lifecycle.CancelParams),
+    # Providers
+    Method(
+        "provider/capabilities",
+        "request",
+        result=list[lifecycle.ProviderInfo],
+        handler="taskx.fronts.runtime.lifecycle:provider_capabilities",
+    ),
+)
+
+METHODS: dict[str, Method] = {row.name: row for row in _ROWS}

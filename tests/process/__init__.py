@@ -1,0 +1,1 @@
+"""Tests that drive the installed command over real standard streams."""
