@@ -1,4 +1,5 @@
-"""Child processes: spawn, sandbox, kill the tree, shell guard.
+"""Child processes: started so that none outlives the runtime, confined, bounded, ended as a tree.
 
-Must not know: tasks, the protocol's messages.
+Knows nothing of tools, tasks or the protocol. Start at `launch.Launcher`; `sandbox` builds the
+confinement, `shell` reads command lines, `shell_policy` and `shell_guard` judge them.
 """
