@@ -30,7 +30,7 @@ OnOutput = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """exit_code: None when a signal ended the command. left_behind: processes it left were ended."""
+    """exit_code: None when a signal ended it. left_behind: processes that it left were ended."""
 
     exit_code: int | None
     signal: str | None

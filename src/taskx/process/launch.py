@@ -171,10 +171,10 @@ async def exited(child: subprocess.Popen[bytes], timeout_s: float | None = None)
     except ProcessLookupError:
         return True
     loop = asyncio.get_running_loop()
-    done = loop.create_future()
-    loop.add_reader(fd, lambda: done.done() or done.set_result(None))
+    done = asyncio.Event()
+    loop.add_reader(fd, done.set)
     try:
-        await asyncio.wait_for(done, timeout_s)
+        await asyncio.wait_for(done.wait(), timeout_s)
     except TimeoutError:
         return False
     finally:
@@ -190,7 +190,7 @@ async def _exited_by_polling(child: subprocess.Popen[bytes], timeout_s: float | 
     flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while True:
         try:
-            if os.waitid(os.P_PID, child.pid, flags) is not None:
+            if os.waitid(os.P_PID, child.pid, flags) is not None:  # noqa: ASYNC222 (WNOHANG)
                 return True
         except ChildProcessError:
             return True

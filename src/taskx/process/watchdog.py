@@ -17,7 +17,7 @@ ROUNDS = 50
 
 def marked(needle: bytes) -> list[int]:
     """Processes whose environment holds `needle`; none where there is no /proc."""
-    found = []
+    found: list[int] = []
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -53,7 +53,7 @@ def end_marked(needle: bytes) -> int:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    groups = set()
+    groups: set[int] = set()
     for line in sys.stdin.buffer:
         pid = int(line[1:])
         if line.startswith(b"+"):

@@ -72,12 +72,10 @@ def gone(pids: list[int], within_s: float = 5) -> bool:
         ("cat", 0, set()),
     ],
 )
-def test_command_gives_code_and_output(
-    script: str, code: int, text: set[str], loops: str
-) -> None:
+def test_command_gives_code_and_output(script: str, code: int, text: set[str], loops: str) -> None:
     outcome = run(script, loops=loops)
     assert (outcome.exit_code, set(outcome.capture.text().split("\n")) - {""}) == (code, text)
-    assert not (outcome.timed_out or outcome.stopped or outcome.left_behind)
+    assert not any((outcome.timed_out, outcome.stopped, outcome.left_behind))
 
 
 @pytest.mark.parametrize("loops", ["asyncio", "uvloop"])
