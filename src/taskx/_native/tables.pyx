@@ -1,0 +1,778 @@
+"""Builds the columns of a segment from batches, and walks them where Python would be slow."""
+cimport cython
+from cpython.buffer cimport (
+    PyBUF_FORMAT,
+    PyBUF_ND,
+    PyBUF_SIMPLE,
+    PyBUF_STRIDES,
+    PyBuffer_Release,
+    PyObject_GetBuffer,
+)
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memset
+
+from ._types cimport fnv_seed, fnv_step, hash64, hash_finish
+from .arena cimport Buf, buf_free, buf_room, push_bytes, push_i32, push_u32
+from .postings cimport Postings, sort_hashes
+from .terms cimport TX_WORD_CAP, tx_next, tx_word
+
+cdef extern from *:
+    """
+    #define TX_PREFETCH(p) __builtin_prefetch((p), 1, 1)
+    """
+    void TX_PREFETCH(const void *p) noexcept nogil
+
+# The columns of a segment, in the order of COLUMNS below.
+cdef enum:
+    PATH_BLOB
+    PATH_OFF
+    LANGUAGE
+    STATUS
+    ENCODING
+    SIZE
+    MTIME
+    CONTENT
+    LINES
+    N_TERMS
+    HEAD_LEN
+    SYM_OFF
+    SYM_FILE
+    SYM_NAME_OFF
+    SYM_NAME_LEN
+    SYM_NAME_HASH
+    SYM_KIND
+    SYM_START
+    SYM_END
+    SYM_LINE
+    SYM_PARENT
+    SYM_FLAGS
+    SYM_BY_HASH
+    IMP_OFF
+    IMP_FILE
+    IMP_KIND
+    IMP_LINE
+    IMP_LEVEL
+    IMP_FLAGS
+    IMP_MODULE_OFF
+    IMP_MODULE_LEN
+    IMP_NAME_OFF
+    IMP_NAME_LEN
+    IMP_ALIAS_OFF
+    IMP_ALIAS_LEN
+    IMP_ATTR_OFF
+    IMP_ATTR_LEN
+    NAMES
+    IDT_OFF
+    IDT_NAME
+    IDT_FLAGS
+    QUAL_OFF
+    QUAL_NAME
+    QUAL_MEMBER
+    BLOB
+    TEXT_HASH
+    TEXT_OFF
+    TEXT_POSTS
+    HEAD_HASH
+    HEAD_OFF
+    HEAD_POSTS
+    N_COLUMNS
+
+# Name and format (struct module) of each column. The names are those of `Segment`.
+COLUMNS = (
+    ("path_blob", "B"), ("path_off", "I"), ("language", "h"), ("status", "B"), ("encoding", "B"),
+    ("size", "q"), ("mtime_ns", "q"), ("content_hash", "Q"), ("n_lines", "i"), ("n_terms", "I"),
+    ("head_len", "I"),
+    ("sym_off", "I"), ("sym_file", "i"), ("sym_name_off", "I"), ("sym_name_len", "H"),
+    ("sym_name_hash", "Q"), ("sym_kind", "B"), ("sym_start", "i"), ("sym_end", "i"),
+    ("sym_line", "i"), ("sym_parent", "i"), ("sym_flags", "B"), ("sym_by_hash", "I"),
+    ("imp_off", "I"), ("imp_file", "i"), ("imp_kind", "B"), ("imp_line", "i"), ("imp_level", "B"),
+    ("imp_flags", "B"), ("imp_module_off", "I"), ("imp_module_len", "H"), ("imp_name_off", "I"),
+    ("imp_name_len", "H"), ("imp_alias_off", "I"), ("imp_alias_len", "H"), ("imp_attr_off", "I"),
+    ("imp_attr_len", "H"),
+    ("names", "Q"), ("idt_off", "I"), ("idt_name", "I"), ("idt_flags", "B"),
+    ("qual_off", "I"), ("qual_name", "I"), ("qual_member", "I"), ("blob", "B"),
+    ("text_hash", "Q"), ("text_off", "I"), ("text_posts", "B"),
+    ("head_hash", "Q"), ("head_off", "I"), ("head_posts", "B"),
+)
+
+cdef enum:
+    # Inputs of a batch, in the order of INPUTS below.
+    IN_STATUS
+    IN_ENCODING
+    IN_SIZE
+    IN_MTIME
+    IN_CONTENT
+    IN_LINES
+    IN_SYM_FILE
+    IN_SYM_NAME_OFF
+    IN_SYM_NAME_LEN
+    IN_SYM_NAME_HASH
+    IN_SYM_KIND
+    IN_SYM_START
+    IN_SYM_END
+    IN_SYM_LINE
+    IN_SYM_PARENT
+    IN_SYM_FLAGS
+    IN_IMP_FILE
+    IN_IMP_KIND
+    IN_IMP_LINE
+    IN_IMP_LEVEL
+    IN_IMP_FLAGS
+    IN_IMP_MODULE_OFF
+    IN_IMP_MODULE_LEN
+    IN_IMP_NAME_OFF
+    IN_IMP_NAME_LEN
+    IN_IMP_ALIAS_OFF
+    IN_IMP_ALIAS_LEN
+    IN_IMP_ATTR_OFF
+    IN_IMP_ATTR_LEN
+    IN_IDT_OFF
+    IN_IDT_HASH
+    IN_IDT_FLAGS
+    IN_Q_OFF
+    IN_Q_HASH
+    IN_M_HASH
+    IN_TERM_OFF
+    IN_TERMS
+    IN_BLOB
+    N_INPUTS
+
+# Name, bytes of an item, and what counts its items: files, files + 1, symbols, imports, or free.
+INPUTS = (
+    ("status", 1, "f"), ("encoding", 1, "f"), ("size", 8, "f"), ("mtime_ns", 8, "f"),
+    ("content_hash", 8, "f"), ("n_lines", 4, "f"),
+    ("sym_file", 4, "s"), ("sym_name_off", 4, "s"), ("sym_name_len", 2, "s"),
+    ("sym_name_hash", 8, "s"), ("sym_kind", 1, "s"), ("sym_start", 4, "s"), ("sym_end", 4, "s"),
+    ("sym_line", 4, "s"), ("sym_parent", 4, "s"), ("sym_flags", 1, "s"),
+    ("imp_file", 4, "i"), ("imp_kind", 1, "i"), ("imp_line", 4, "i"), ("imp_level", 1, "i"),
+    ("imp_flags", 1, "i"), ("imp_module_off", 4, "i"), ("imp_module_len", 2, "i"),
+    ("imp_name_off", 4, "i"), ("imp_name_len", 2, "i"), ("imp_alias_off", 4, "i"),
+    ("imp_alias_len", 2, "i"), ("imp_attr_off", 4, "i"), ("imp_attr_len", 2, "i"),
+    ("idt_off", 4, "o"), ("idt_hash", 8, ""), ("idt_flags", 1, ""),
+    ("q_off", 4, "o"), ("q_hash", 8, ""), ("m_hash", 8, ""),
+    ("term_off", 4, "o"), ("terms", 1, ""), ("blob", 1, ""),
+)
+
+cdef enum:
+    MAX_BLOB_BITS = 32
+
+
+cdef class Column:
+    """Memory of one finished column; readable through the buffer protocol."""
+    cdef Buf buf
+    cdef Py_ssize_t[1] shape
+    cdef Py_ssize_t[1] strides
+    cdef bytes format
+
+    def __dealloc__(self):
+        buf_free(&self.buf)
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        view.buf = self.buf.data if self.buf.data != NULL else <void *> self.shape
+        view.len = <Py_ssize_t> self.buf.len
+        view.itemsize = self.strides[0]
+        view.format = <char *> self.format if flags & PyBUF_FORMAT == PyBUF_FORMAT else NULL
+        view.ndim = 1
+        view.shape = self.shape if flags & PyBUF_ND == PyBUF_ND else NULL
+        view.strides = self.strides if flags & PyBUF_STRIDES == PyBUF_STRIDES else NULL
+        view.suboffsets = NULL
+        view.internal = NULL
+        view.readonly = 1
+        view.obj = self
+
+    def __releasebuffer__(self, Py_buffer *view):
+        pass
+
+
+ctypedef struct Name:
+    uint64_t hash
+    uint32_t text_off       # where its text stands in `blob`, when text_len is not 0
+    uint16_t text_len
+
+
+@cython.final
+cdef class SegmentBuilder:
+    """Columns of a growing segment.
+
+    Files are added in ascending order of their paths. Not thread-safe: callers hold a lock.
+    """
+    cdef Buf[N_COLUMNS] cols
+    cdef Buf names
+    cdef Buf sym_ids            # uint32 per symbol: its name
+    cdef uint32_t *slots
+    cdef uint32_t mask
+    cdef Postings text
+    cdef Postings head
+    cdef bint done
+    cdef readonly uint32_t n_files
+    cdef readonly uint32_t n_symbols
+
+    def __cinit__(self):
+        self.mask = 511
+        self.slots = <uint32_t *> PyMem_RawCalloc(512, 4)
+        if self.slots == NULL:
+            raise MemoryError
+        self.text = Postings()
+        self.head = Postings()
+        push_u32(&self.cols[PATH_OFF], 0)
+        push_u32(&self.cols[IDT_OFF], 0)
+        push_u32(&self.cols[QUAL_OFF], 0)
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(N_COLUMNS):
+            buf_free(&self.cols[i])
+        buf_free(&self.names)
+        buf_free(&self.sym_ids)
+        PyMem_RawFree(self.slots)
+
+    # Names: every distinct hash gets a number, in order of arrival until `finish` sorts them.
+
+    cdef bint _rehash(self) noexcept nogil:
+        cdef uint32_t n_slots = (self.mask + 1) * 2
+        cdef uint32_t n = <uint32_t> (self.names.len // sizeof(Name))
+        cdef uint32_t i, at
+        cdef Name *names = <Name *> self.names.data
+        cdef uint32_t *slots = <uint32_t *> PyMem_RawCalloc(n_slots, 4)
+        if slots == NULL or n_slots == 0:
+            PyMem_RawFree(slots)
+            self.names.failed = True
+            return False
+        for i in range(n):
+            at = <uint32_t> names[i].hash & (n_slots - 1)
+            while slots[at]:
+                at = (at + 1) & (n_slots - 1)
+            slots[at] = i + 1
+        PyMem_RawFree(self.slots)
+        self.slots = slots
+        self.mask = n_slots - 1
+        return True
+
+    cdef uint32_t _name(self, uint64_t hash) noexcept nogil:
+        cdef uint32_t at = <uint32_t> hash & self.mask
+        cdef uint32_t n, id
+        cdef Name *name
+        while True:
+            id = self.slots[at]
+            if id == 0:
+                break
+            if (<Name *> self.names.data)[id - 1].hash == hash:
+                return id - 1
+            at = (at + 1) & self.mask
+        n = <uint32_t> (self.names.len // sizeof(Name))
+        if not buf_room(&self.names, sizeof(Name)):
+            return 0
+        name = <Name *> self.names.data + n
+        name.hash = hash
+        name.text_off = 0
+        name.text_len = 0
+        self.names.len += sizeof(Name)
+        self.slots[at] = n + 1
+        if n * 2 > self.mask:
+            self._rehash()
+        return n
+
+    cdef uint32_t _text(self, uint32_t id, const unsigned char *text, uint16_t n) noexcept nogil:
+        # Where the text of a name stands in `blob`; written on first sight. Two texts of one hash
+        # (nobody has seen that) each get their own place.
+        cdef Name *name = <Name *> self.names.data + id
+        cdef Buf *blob = &self.cols[BLOB]
+        cdef uint32_t off = <uint32_t> blob.len
+        if n == 0:
+            return 0
+        if name.text_len == n and memcmp(blob.data + name.text_off, text, n) == 0:
+            return name.text_off
+        if blob.len >> MAX_BLOB_BITS:
+            blob.failed = True
+            return 0
+        push_bytes(blob, text, n)
+        if name.text_len == 0:
+            name.text_off = off
+            name.text_len = n
+        return off
+
+    # Batches
+
+    def add(self, batch not None, const unsigned char[::1] paths not None,
+            const uint32_t[::1] path_off not None, const int16_t[::1] languages not None) -> None:
+        """Appends the files of a batch. paths, path_off: n + 1 offsets; languages: n.
+
+        Raises ValueError when a column has the wrong length, MemoryError when memory is short.
+        Works without the GIL.
+        """
+        cdef Py_buffer[N_INPUTS] views
+        cdef int held = 0
+        cdef size_t n = languages.shape[0]
+        cdef int status
+        if self.done:
+            raise ValueError("the segment is finished")
+        if <size_t> path_off.shape[0] != n + 1 or path_off[n] > paths.shape[0]:
+            raise ValueError("path_off: one more than there are files, inside paths")
+        try:
+            for name, _, _ in INPUTS:
+                PyObject_GetBuffer(getattr(batch, name), &views[held], PyBUF_SIMPLE)
+                held += 1
+            check(views, n)
+            if n == 0:
+                return
+            with nogil:
+                status = self._add(views, &paths[0] if paths.shape[0] else NULL, &path_off[0],
+                                   &languages[0], <uint32_t> n)
+        finally:
+            while held:
+                held -= 1
+                PyBuffer_Release(&views[held])
+        if status < 0:
+            raise MemoryError("no room for the index")
+
+    cdef int _add(self, Py_buffer *views, const unsigned char *paths, const uint32_t *path_off,
+                  const int16_t *languages, uint32_t n) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef uint32_t base = self.n_files
+        cdef uint32_t path_base = <uint32_t> cols[PATH_BLOB].len
+        cdef uint32_t i
+        push_bytes(&cols[PATH_BLOB], paths + path_off[0], path_off[n] - path_off[0])
+        for i in range(1, n + 1):
+            push_u32(&cols[PATH_OFF], path_base + path_off[i] - path_off[0])
+        push_bytes(&cols[LANGUAGE], languages, <size_t> n * 2)
+        copy(&cols[STATUS], &views[IN_STATUS])
+        copy(&cols[ENCODING], &views[IN_ENCODING])
+        copy(&cols[SIZE], &views[IN_SIZE])
+        copy(&cols[MTIME], &views[IN_MTIME])
+        copy(&cols[CONTENT], &views[IN_CONTENT])
+        copy(&cols[LINES], &views[IN_LINES])
+        self._add_symbols(views, base)
+        self._add_imports(views, base)
+        self._add_idents(views, n)
+        self._add_quals(views, n)
+        self._add_terms(views, paths, path_off, base, n)
+        self.n_files = base + n
+        return self._status()
+
+    cdef int _status(self) noexcept nogil:
+        cdef int i
+        for i in range(N_COLUMNS):
+            if self.cols[i].failed:
+                return -1
+        if self.names.failed or self.sym_ids.failed or self.text.failed or self.head.failed:
+            return -1
+        return 0
+
+    cdef void _add_symbols(self, Py_buffer *views, uint32_t base) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef size_t i, n = views[IN_SYM_KIND].len
+        cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
+        cdef const uint32_t *offs = <const uint32_t *> views[IN_SYM_NAME_OFF].buf
+        cdef const uint16_t *lens = <const uint16_t *> views[IN_SYM_NAME_LEN].buf
+        cdef const uint64_t *hashes = <const uint64_t *> views[IN_SYM_NAME_HASH].buf
+        cdef const int32_t *parents = <const int32_t *> views[IN_SYM_PARENT].buf
+        cdef const unsigned char *blob = <const unsigned char *> views[IN_BLOB].buf
+        cdef uint32_t id
+        for i in range(n):
+            id = self._name(hashes[i])
+            push_u32(&self.sym_ids, id)
+            push_i32(&cols[SYM_FILE], files[i] + <int32_t> base)
+            push_u32(&cols[SYM_NAME_OFF], self._text(id, blob + offs[i], lens[i]))
+            push_i32(&cols[SYM_PARENT],
+                     parents[i] + <int32_t> self.n_symbols if parents[i] >= 0 else -1)
+        copy(&cols[SYM_NAME_LEN], &views[IN_SYM_NAME_LEN])
+        copy(&cols[SYM_NAME_HASH], &views[IN_SYM_NAME_HASH])
+        copy(&cols[SYM_KIND], &views[IN_SYM_KIND])
+        copy(&cols[SYM_START], &views[IN_SYM_START])
+        copy(&cols[SYM_END], &views[IN_SYM_END])
+        copy(&cols[SYM_LINE], &views[IN_SYM_LINE])
+        copy(&cols[SYM_FLAGS], &views[IN_SYM_FLAGS])
+        self.n_symbols += <uint32_t> n
+
+    cdef void _add_imports(self, Py_buffer *views, uint32_t base) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef size_t i, n = views[IN_IMP_KIND].len
+        cdef const int32_t *files = <const int32_t *> views[IN_IMP_FILE].buf
+        cdef const unsigned char *blob = <const unsigned char *> views[IN_BLOB].buf
+        cdef const uint32_t *offs
+        cdef const uint16_t *lens
+        cdef int part
+        for i in range(n):
+            push_i32(&cols[IMP_FILE], files[i] + <int32_t> base)
+        for part in range(4):       # module, name, alias, attr
+            offs = <const uint32_t *> views[IN_IMP_MODULE_OFF + 2 * part].buf
+            lens = <const uint16_t *> views[IN_IMP_MODULE_LEN + 2 * part].buf
+            for i in range(n):
+                push_u32(&cols[IMP_MODULE_OFF + 2 * part], self._text(
+                    self._name(hash64(blob + offs[i], lens[i])), blob + offs[i], lens[i])
+                    if lens[i] else 0)
+            copy(&cols[IMP_MODULE_LEN + 2 * part], &views[IN_IMP_MODULE_LEN + 2 * part])
+        copy(&cols[IMP_KIND], &views[IN_IMP_KIND])
+        copy(&cols[IMP_LINE], &views[IN_IMP_LINE])
+        copy(&cols[IMP_LEVEL], &views[IN_IMP_LEVEL])
+        copy(&cols[IMP_FLAGS], &views[IN_IMP_FLAGS])
+
+    cdef void _add_idents(self, Py_buffer *views, uint32_t n_files) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef const uint32_t *offs = <const uint32_t *> views[IN_IDT_OFF].buf
+        cdef const uint64_t *hashes = <const uint64_t *> views[IN_IDT_HASH].buf
+        cdef uint32_t at = <uint32_t> (cols[IDT_NAME].len // 4)
+        cdef size_t i, n = offs[n_files]
+        self._add_names(&cols[IDT_NAME], hashes, n)
+        push_bytes(&cols[IDT_FLAGS], views[IN_IDT_FLAGS].buf, n)
+        for i in range(1, <size_t> n_files + 1):
+            push_u32(&cols[IDT_OFF], at + offs[i])
+        if cols[IDT_NAME].len >> 34:
+            cols[IDT_NAME].failed = True
+
+    cdef void _add_names(self, Buf *out, const uint64_t *hashes, size_t n) noexcept nogil:
+        cdef size_t i
+        cdef uint32_t id
+        for i in range(n):
+            if i + 12 < n:
+                TX_PREFETCH(&self.slots[<uint32_t> hashes[i + 12] & self.mask])
+            if i + 6 < n:
+                id = self.slots[<uint32_t> hashes[i + 6] & self.mask]
+                if id:
+                    TX_PREFETCH(<Name *> self.names.data + id - 1)
+            push_u32(out, self._name(hashes[i]))
+
+    cdef void _add_quals(self, Py_buffer *views, uint32_t n_files) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef const uint32_t *offs = <const uint32_t *> views[IN_Q_OFF].buf
+        cdef uint32_t at = <uint32_t> (cols[QUAL_NAME].len // 4)
+        cdef size_t i
+        self._add_names(&cols[QUAL_NAME], <const uint64_t *> views[IN_Q_HASH].buf, offs[n_files])
+        self._add_names(&cols[QUAL_MEMBER], <const uint64_t *> views[IN_M_HASH].buf, offs[n_files])
+        for i in range(1, <size_t> n_files + 1):
+            push_u32(&cols[QUAL_OFF], at + offs[i])
+
+    cdef void _add_terms(self, Py_buffer *views, const unsigned char *paths,
+                         const uint32_t *path_off, uint32_t base, uint32_t n) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef const uint32_t *offs = <const uint32_t *> views[IN_TERM_OFF].buf
+        cdef const unsigned char *terms = <const unsigned char *> views[IN_TERMS].buf
+        cdef const unsigned char *blob = <const unsigned char *> views[IN_BLOB].buf
+        cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
+        cdef const uint32_t *name_offs = <const uint32_t *> views[IN_SYM_NAME_OFF].buf
+        cdef const uint16_t *name_lens = <const uint16_t *> views[IN_SYM_NAME_LEN].buf
+        cdef size_t sym = 0, n_syms = views[IN_SYM_KIND].len
+        cdef uint32_t i
+        for i in range(n):
+            touch_terms(self.text, terms + offs[i], offs[i + 1] - offs[i])
+            push_u32(&cols[N_TERMS], self.text.flush(base + i))
+            touch_words(self.head, paths + path_off[i], path_off[i + 1] - path_off[i])
+            while sym < n_syms and files[sym] == <int32_t> i:
+                touch_words(self.head, blob + name_offs[sym], name_lens[sym])
+                sym += 1
+            push_u32(&cols[HEAD_LEN], self.head.flush(base + i))
+
+    def finish(self) -> dict:
+        """The finished columns by name. The builder is empty afterwards. Works without the GIL."""
+        cdef int status, i
+        cdef Column column
+        if self.done:
+            raise ValueError("the segment is finished")
+        self.done = True
+        with nogil:
+            status = self._finish()
+        if status < 0:
+            raise MemoryError("no room for the index")
+        columns = {}
+        for i in range(N_COLUMNS):
+            name, code = COLUMNS[i]
+            column = Column()
+            column.buf = self.cols[i]
+            memset(&self.cols[i], 0, sizeof(Buf))
+            column.format = code.encode()
+            column.strides[0] = SIZES[code]
+            column.shape[0] = <Py_ssize_t> column.buf.len // column.strides[0]
+            columns[name] = column
+        return columns
+
+    cdef int _finish(self) noexcept nogil:
+        cdef Buf *cols = self.cols
+        cdef uint32_t n_names = <uint32_t> (self.names.len // sizeof(Name))
+        cdef uint32_t *ids
+        cdef uint32_t *ranks
+        cdef uint32_t i
+        cdef uint64_t *keys
+        cdef int status = -1
+        PyMem_RawFree(self.slots)
+        self.slots = NULL
+        if self.text.write(&cols[TEXT_HASH], &cols[TEXT_OFF], &cols[TEXT_POSTS]) < 0:
+            return -1
+        if self.head.write(&cols[HEAD_HASH], &cols[HEAD_OFF], &cols[HEAD_POSTS]) < 0:
+            return -1
+        ids = <uint32_t *> PyMem_RawMalloc(<size_t> n_names * 4 + 4)
+        ranks = <uint32_t *> PyMem_RawMalloc(<size_t> n_names * 4 + 4)
+        if ids != NULL and ranks != NULL and buf_room(&cols[NAMES], <size_t> n_names * 8 + 8):
+            keys = <uint64_t *> cols[NAMES].data
+            for i in range(n_names):
+                keys[i] = (<Name *> self.names.data)[i].hash
+                ids[i] = i
+            cols[NAMES].len = <size_t> n_names * 8
+            buf_free(&self.names)
+            status = sort_hashes(keys, ids, n_names)
+            for i in range(n_names):
+                ranks[ids[i]] = i
+            renumber(&cols[IDT_NAME], ranks)
+            renumber(&cols[QUAL_NAME], ranks)
+            renumber(&cols[QUAL_MEMBER], ranks)
+            renumber(&self.sym_ids, ranks)
+            order_by_name(&cols[SYM_BY_HASH], <uint32_t *> self.sym_ids.data, self.n_symbols,
+                          ranks, n_names)
+            count_rows(&cols[SYM_OFF], &cols[SYM_FILE], self.n_files)
+            count_rows(&cols[IMP_OFF], &cols[IMP_FILE], self.n_files)
+        PyMem_RawFree(ids)
+        PyMem_RawFree(ranks)
+        buf_free(&self.sym_ids)
+        return -1 if status < 0 else self._status()
+
+
+SIZES = {"B": 1, "H": 2, "h": 2, "i": 4, "I": 4, "q": 8, "Q": 8}
+
+
+cdef check(Py_buffer *views, size_t n_files):
+    # The columns of a batch agree in their lengths and their offsets stay inside.
+    cdef size_t n_syms = views[IN_SYM_KIND].len
+    cdef size_t n_imps = views[IN_IMP_KIND].len
+    cdef int i
+    cdef size_t want
+    for i in range(N_INPUTS):
+        name, itemsize, counts = INPUTS[i]
+        if not counts:
+            continue
+        want = {"f": n_files, "o": n_files + 1, "s": n_syms, "i": n_imps}[counts]
+        if <size_t> views[i].len != want * <size_t> itemsize:
+            raise ValueError(f"batch.{name}: {views[i].len} bytes, not {want} items")
+    for i, rows, itemsize in (
+        (IN_IDT_OFF, IN_IDT_HASH, 8), (IN_IDT_OFF, IN_IDT_FLAGS, 1), (IN_Q_OFF, IN_Q_HASH, 8),
+        (IN_Q_OFF, IN_M_HASH, 8), (IN_TERM_OFF, IN_TERMS, 1),
+    ):
+        want = (<const uint32_t *> views[i].buf)[n_files]
+        if want * <size_t> itemsize > <size_t> views[<int> rows].len:
+            raise ValueError(f"batch.{INPUTS[rows][0]}: shorter than its offsets say")
+
+
+cdef void copy(Buf *out, const Py_buffer *view) noexcept nogil:
+    push_bytes(out, view.buf, <size_t> view.len)
+
+
+cdef void touch_terms(Postings index, const unsigned char *text, size_t n) noexcept nogil:
+    # text: terms separated by one space.
+    cdef uint64_t h = fnv_seed()
+    cdef size_t i
+    cdef bint inside = False
+    for i in range(n):
+        if text[i] == 32:
+            if inside:
+                index.touch(hash_finish(h))
+                h = fnv_seed()
+                inside = False
+        else:
+            h = fnv_step(h, text[i])
+            inside = True
+    if inside:
+        index.touch(hash_finish(h))
+
+
+cdef void touch_words(Postings index, const unsigned char *text, size_t n) noexcept nogil:
+    # text: a path or a name, to be made into terms.
+    cdef unsigned char[TX_WORD_CAP] out
+    cdef size_t at = 0
+    cdef int length, skip, got
+    while at < n:
+        skip = 1
+        length = tx_next(text + at, n - at, &skip)
+        if length == 0:
+            at += skip if skip > 0 else 1
+            continue
+        got = tx_word(text + at, length, out, TX_WORD_CAP)
+        if got > 0:
+            touch_terms(index, out, got)
+        at += length
+
+
+cdef void renumber(Buf *column, const uint32_t *ranks) noexcept nogil:
+    cdef uint32_t *values = <uint32_t *> column.data
+    cdef size_t i
+    for i in range(column.len // 4):
+        values[i] = ranks[values[i]]
+
+
+cdef void order_by_name(Buf *out, const uint32_t *sym_names, uint32_t n_symbols,
+                        uint32_t *counts, uint32_t n_names) noexcept nogil:
+    # Counting sort. counts: room for n_names + 1, overwritten.
+    cdef uint32_t *order
+    cdef uint32_t i, at
+    if n_symbols == 0 or not buf_room(out, <size_t> n_symbols * 4):
+        return
+    order = <uint32_t *> out.data
+    out.len = <size_t> n_symbols * 4
+    memset(counts, 0, <size_t> n_names * 4 + 4)
+    for i in range(n_symbols):
+        counts[sym_names[i] + 1] += 1
+    for i in range(n_names):
+        counts[i + 1] += counts[i]
+    for i in range(n_symbols):
+        at = counts[sym_names[i]]
+        counts[sym_names[i]] += 1
+        order[at] = i
+
+
+cdef void count_rows(Buf *out, const Buf *files, uint32_t n_files) noexcept nogil:
+    # First row of each file, and the end; rows are sorted by file.
+    cdef const int32_t *file_of = <const int32_t *> files.data
+    cdef uint32_t n = <uint32_t> (files.len // 4)
+    cdef uint32_t row = 0, i
+    for i in range(n_files):
+        while row < n and file_of[row] < <int32_t> i:
+            row += 1
+        push_u32(out, row)
+    push_u32(out, n)
+
+
+# Walking finished columns
+
+cdef int compare(const unsigned char *a, size_t n_a, const unsigned char *b,
+                 size_t n_b) noexcept nogil:
+    cdef int order = memcmp(a, b, n_a if n_a < n_b else n_b)
+    if order:
+        return order
+    return (n_a > n_b) - (n_a < n_b)
+
+
+def find_path(const unsigned char[::1] blob not None, const uint32_t[::1] off not None,
+              const unsigned char[::1] path not None) -> int:
+    """Index of the first file whose path is not below `path` in byte order."""
+    cdef Py_ssize_t lo = 0, hi = off.shape[0] - 1, mid
+    cdef const unsigned char *text = &blob[0] if blob.shape[0] else NULL
+    cdef const unsigned char *want = &path[0] if path.shape[0] else NULL
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if compare(text + off[mid], off[mid + 1] - off[mid], want, path.shape[0]) < 0:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo
+
+
+def find_hash(const uint64_t[::1] hashes not None, uint64_t hash) -> int:
+    """Index of the hash in a sorted column, or -1."""
+    cdef Py_ssize_t lo = 0, hi = hashes.shape[0], mid
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if hashes[mid] < hash:
+            lo = mid + 1
+        else:
+            hi = mid
+    return lo if lo < hashes.shape[0] and hashes[lo] == hash else -1
+
+
+def symbols_of_hash(const uint64_t[::1] hashes not None, const uint32_t[::1] order not None,
+                    uint64_t hash) -> tuple:
+    """Range in `sym_by_hash` of the symbols with this name hash."""
+    cdef Py_ssize_t lo = 0, hi = order.shape[0], mid, start
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if hashes[order[mid]] < hash:
+            lo = mid + 1
+        else:
+            hi = mid
+    start = lo
+    hi = order.shape[0]
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        if hashes[order[mid]] <= hash:
+            lo = mid + 1
+        else:
+            hi = mid
+    return start, lo
+
+
+def files_with_name(const uint32_t[::1] idt_off not None, const uint32_t[::1] idt_name not None,
+                    uint32_t name) -> list:
+    """Files (ascending) whose identifiers hold this name. A binary search in each file."""
+    cdef Py_ssize_t file
+    cdef uint32_t lo, hi, mid, end
+    found = []
+    for file in range(idt_off.shape[0] - 1):
+        lo = idt_off[file]
+        hi = end = idt_off[file + 1]
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            if idt_name[mid] < name:
+                lo = mid + 1
+            else:
+                hi = mid
+        if lo < end and idt_name[lo] == name:
+            found.append(file)
+    return found
+
+
+def compare_scan(
+    const unsigned char[::1] new_blob not None, const uint32_t[::1] new_off not None,
+    const int64_t[::1] new_size not None, const int64_t[::1] new_mtime not None,
+    const unsigned char[::1] old_blob not None, const uint32_t[::1] old_off not None,
+    const int64_t[::1] old_size not None, const int64_t[::1] old_mtime not None,
+    const unsigned char[::1] live, int64_t racy_ns,
+    unsigned char[::1] same not None, unsigned char[::1] seen not None,
+) -> None:
+    """Merges two sorted lists of files: which of the new are as the old has them.
+
+    same: a byte per new file, set to 1 for one that a live old file has with equal size and mtime,
+    the mtime below racy_ns. seen: a byte per old file, set to 1 when a new one has its path.
+    """
+    cdef Py_ssize_t i = 0, j = 0, n_new = new_size.shape[0], n_old = old_size.shape[0]
+    cdef int order
+    if same.shape[0] < n_new or seen.shape[0] < n_old:
+        raise ValueError("same and seen: a byte per file")
+    with nogil:
+        while i < n_new and j < n_old:
+            order = compare(&new_blob[0] + new_off[i], new_off[i + 1] - new_off[i],
+                            &old_blob[0] + old_off[j], old_off[j + 1] - old_off[j])
+            if order < 0:
+                i += 1
+            elif order > 0:
+                j += 1
+            else:
+                seen[j] = 1
+                if (
+                    (live is None or live[j]) and new_size[i] == old_size[j]
+                    and new_mtime[i] == old_mtime[j] and new_mtime[i] < racy_ns
+                ):
+                    same[i] = 1
+                i += 1
+                j += 1
+
+
+def hash_bytes(const unsigned char[::1] data not None) -> int:
+    """hash64: the one hash for names and terms."""
+    return hash64(&data[0] if data.shape[0] else NULL, data.shape[0])
+
+
+cdef inline uint64_t rotate(uint64_t x, int n) noexcept nogil:
+    return (x << n) | (x >> (64 - n))
+
+
+def checksum(const unsigned char[::1] data not None) -> int:
+    """64-bit checksum for damage (not for adversaries), at the speed of memory.
+
+    Four lanes of xor, multiply, rotate over 32-byte blocks, then the murmur finaliser. No GIL.
+    """
+    cdef uint64_t a = 1, b = 2, c = 3, d = 4, h
+    cdef uint64_t p = <uint64_t> 0x9e3779b97f4a7c15
+    cdef size_t n = data.shape[0], i = 0
+    cdef const unsigned char *at = &data[0] if n else NULL
+    with nogil:
+        while i + 32 <= n:
+            a = rotate((a ^ (<const uint64_t *> (at + i))[0]) * p, 29)
+            b = rotate((b ^ (<const uint64_t *> (at + i + 8))[0]) * p, 29)
+            c = rotate((c ^ (<const uint64_t *> (at + i + 16))[0]) * p, 29)
+            d = rotate((d ^ (<const uint64_t *> (at + i + 24))[0]) * p, 29)
+            i += 32
+        h = n
+        while i < n:
+            h = (h ^ at[i]) * p
+            h ^= h >> 32
+            i += 1
+        h = hash_finish(h ^ hash_finish(a) ^ rotate(hash_finish(b), 16)
+                        ^ rotate(hash_finish(c), 32) ^ rotate(hash_finish(d), 48))
+    return h
