@@ -36,13 +36,10 @@ DIRECTIVES = {
 # One row per extension: module, whether it compiles the tree-sitter core.
 EXTENSIONS = {
     "cancel": False,
-    "embedsignature": False,
-    "freethreading_compatible": False,
     "postings": False,
     "symbols": True,
     "tables": False,
     "terms": False,
-    "wraparound": False,
 }
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference.batches import DEFINITION, WORD, hash64, make_parts, terms_of
 
 from taskx._native.terms import text_terms
 from taskx.workspace.index.segment import Segment
 from taskx.workspace.index.snapshot import Snapshot
+from tests.reference.batches import DEFINITION, WORD, hash64, make_parts, terms_of
 
 FILES = {
     b"app/a.py": b"import os\nclass Alpha:\n    def run(self):\n        return os.getcwd()\n",
