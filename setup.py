@@ -40,6 +40,7 @@ EXTENSIONS = {
     "symbols": True,
     "tables": False,
     "terms": False,
+    "termset": False,
 }
 
 

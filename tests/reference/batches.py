@@ -39,6 +39,7 @@ FORMATS = {
     "imp_name_off": "I", "imp_name_len": "H", "imp_alias_off": "I", "imp_alias_len": "H",
     "imp_attr_off": "I", "imp_attr_len": "H", "idt_off": "I", "idt_hash": "Q", "idt_flags": "B",
     "q_off": "I", "q_hash": "Q", "m_hash": "Q", "term_off": "I",
+    "term_hash": "Q", "term_tf": "B",
 }  # fmt: skip
 
 
@@ -52,7 +53,6 @@ def make_batch(files: Mapping[bytes, bytes], mtime_ns: int = 1) -> Any:
     """One batch of the texts, in the mapping's order."""
     rows: dict[str, list[int]] = {name: [] for name in FORMATS}
     blob = bytearray()
-    terms = bytearray()
     rows["idt_off"].append(0)
     rows["q_off"].append(0)
     rows["term_off"].append(0)
@@ -107,10 +107,11 @@ def make_batch(files: Mapping[bytes, bytes], mtime_ns: int = 1) -> Any:
         rows["m_hash"].extend(hash64(b) for _, b in pairs)
         rows["q_off"].append(len(rows["q_hash"]))
         for term, count in terms_of(text).items():
-            terms.extend((term + b" ") * count)
-        rows["term_off"].append(len(terms))
+            rows["term_hash"].append(hash64(term))
+            rows["term_tf"].append(count)
+        rows["term_off"].append(len(rows["term_hash"]))
     columns = {name: memoryview(array(code, rows[name])) for name, code in FORMATS.items()}
-    return SimpleNamespace(**columns, terms=bytes(terms), blob=bytes(blob))
+    return SimpleNamespace(**columns, blob=bytes(blob))
 
 
 def make_parts(files: Mapping[bytes, bytes], size: int = 3) -> list[Any]:

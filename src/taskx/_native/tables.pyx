@@ -9,7 +9,7 @@ from cpython.buffer cimport (
     PyObject_GetBuffer,
 )
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from ._types cimport fnv_seed, fnv_step, hash64, hash_finish
@@ -134,7 +134,8 @@ cdef enum:
     IN_Q_HASH
     IN_M_HASH
     IN_TERM_OFF
-    IN_TERMS
+    IN_TERM_HASH
+    IN_TERM_TF
     IN_BLOB
     N_INPUTS
 
@@ -151,7 +152,7 @@ INPUTS = (
     ("imp_alias_len", 2, "i"), ("imp_attr_off", 4, "i"), ("imp_attr_len", 2, "i"),
     ("idt_off", 4, "o"), ("idt_hash", 8, ""), ("idt_flags", 1, ""),
     ("q_off", 4, "o"), ("q_hash", 8, ""), ("m_hash", 8, ""),
-    ("term_off", 4, "o"), ("terms", 1, ""), ("blob", 1, ""),
+    ("term_off", 4, "o"), ("term_hash", 8, ""), ("term_tf", 1, ""), ("blob", 1, ""),
 )
 
 cdef enum:
@@ -447,7 +448,8 @@ cdef class SegmentBuilder:
                          const uint32_t *path_off, uint32_t base, uint32_t n) noexcept nogil:
         cdef Buf *cols = self.cols
         cdef const uint32_t *offs = <const uint32_t *> views[IN_TERM_OFF].buf
-        cdef const unsigned char *terms = <const unsigned char *> views[IN_TERMS].buf
+        cdef const uint64_t *terms = <const uint64_t *> views[IN_TERM_HASH].buf
+        cdef const uint8_t *tfs = <const uint8_t *> views[IN_TERM_TF].buf
         cdef const unsigned char *blob = <const unsigned char *> views[IN_BLOB].buf
         cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
         cdef const uint32_t *name_offs = <const uint32_t *> views[IN_SYM_NAME_OFF].buf
@@ -455,8 +457,8 @@ cdef class SegmentBuilder:
         cdef size_t sym = 0, n_syms = views[IN_SYM_KIND].len
         cdef uint32_t i
         for i in range(n):
-            touch_terms(self.text, terms + offs[i], offs[i + 1] - offs[i])
-            push_u32(&cols[N_TERMS], self.text.flush(base + i))
+            push_u32(&cols[N_TERMS], self.text.add(
+                terms + offs[i], tfs + offs[i], offs[i + 1] - offs[i], base + i))
             touch_words(self.head, paths + path_off[i], path_off[i + 1] - path_off[i])
             while sym < n_syms and files[sym] == <int32_t> i:
                 touch_words(self.head, blob + name_offs[sym], name_lens[sym])
@@ -544,7 +546,7 @@ cdef check(Py_buffer *views, size_t n_files):
             raise ValueError(f"batch.{name}: {views[i].len} bytes, not {want} items")
     for i, rows, itemsize in (
         (IN_IDT_OFF, IN_IDT_HASH, 8), (IN_IDT_OFF, IN_IDT_FLAGS, 1), (IN_Q_OFF, IN_Q_HASH, 8),
-        (IN_Q_OFF, IN_M_HASH, 8), (IN_TERM_OFF, IN_TERMS, 1),
+        (IN_Q_OFF, IN_M_HASH, 8), (IN_TERM_OFF, IN_TERM_HASH, 8), (IN_TERM_OFF, IN_TERM_TF, 1),
     ):
         want = (<const uint32_t *> views[i].buf)[n_files]
         if want * <size_t> itemsize > <size_t> views[<int> rows].len:
