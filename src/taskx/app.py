@@ -6,10 +6,13 @@ Must not know: rpc, or any front.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taskx.config import Config, Settings
 from taskx.sessions.record import Session
+
+if TYPE_CHECKING:
+    from taskx.providers import Providers
 
 
 class App:
@@ -31,9 +34,22 @@ class App:
         self.sandbox = sandbox
         self.session = session
         self.workspace: Any = None
+        self._providers: Providers | None = None
+
+    @property
+    def providers(self) -> Providers:
+        """Model endpoints; loaded with their first use."""
+        if self._providers is None:
+            from taskx.providers import Providers
+
+            self._providers = Providers()
+        return self._providers
 
     async def close(self) -> None:
         """Lets go of everything. The loop still runs; nothing is called afterwards."""
         workspace, self.workspace = self.workspace, None
         if workspace is not None:
             await workspace.close()
+        providers, self._providers = self._providers, None
+        if providers is not None:
+            await providers.close()

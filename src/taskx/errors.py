@@ -125,13 +125,16 @@ class ProviderError(TaskxError):
         message: str,
         status: int | None = None,
         retry_after_ms: int | None = None,
+        context_overflow: bool = False,
     ) -> None:
+        """context_overflow: the prompt does not fit the model's window; a shorter one may."""
         if kind not in PROVIDER_KINDS:
             raise ValueError(f"unknown provider error kind {kind!r}")
         super().__init__(message)
         self.kind = kind
         self.status = status
         self.retry_after_ms = retry_after_ms
+        self.context_overflow = context_overflow
 
     @property
     def retryable(self) -> bool:
@@ -147,6 +150,8 @@ class ProviderError(TaskxError):
             fields["status"] = self.status
         if self.retry_after_ms is not None:
             fields["retryAfterMs"] = self.retry_after_ms
+        if self.context_overflow:
+            fields["contextOverflow"] = True
         return fields
 
 

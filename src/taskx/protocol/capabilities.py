@@ -10,7 +10,24 @@ PROTOCOL_VERSION = 1
 SERVER_NAME = "task-x-runtime"
 
 # One entry per provider kind: {"kind", "capabilities", "requiresApiKey"}.
-PROVIDERS: list[dict[str, object]] = []
+_PROVIDER_CAPABILITIES = {
+    "streaming": True,
+    "tools": True,
+    "vision": True,
+    "thinking": True,
+    "listModels": True,
+    "promptCache": False,
+}
+PROVIDERS: list[dict[str, object]] = [
+    {
+        "kind": "anthropic",
+        "capabilities": {**_PROVIDER_CAPABILITIES, "promptCache": True},
+        "requiresApiKey": True,
+    },
+    {"kind": "openai", "capabilities": _PROVIDER_CAPABILITIES, "requiresApiKey": True},
+    {"kind": "openaiCompatible", "capabilities": _PROVIDER_CAPABILITIES, "requiresApiKey": True},
+    {"kind": "ollama", "capabilities": _PROVIDER_CAPABILITIES, "requiresApiKey": False},
+]
 
 # Names of the built-in tools that `tools/list` describes.
 TOOLS: list[str] = []

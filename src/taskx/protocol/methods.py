@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from taskx.protocol import lifecycle
+from taskx.protocol import chat, lifecycle, providers, refine
 
 Direction = Literal["client", "server"]
 
@@ -57,6 +57,56 @@ _ROWS = (
         "request",
         result=list[lifecycle.ProviderInfo],
         handler="taskx.fronts.runtime.lifecycle:provider_capabilities",
+    ),
+    Method(
+        "provider/listModels",
+        "request",
+        params=providers.ProviderParams,
+        result=providers.ListModelsResult,
+        handler="taskx.fronts.runtime.provider:list_models",
+    ),
+    Method(
+        "provider/models",
+        "request",
+        params=providers.ProviderParams,
+        result=providers.ModelsResult,
+        handler="taskx.fronts.runtime.provider:models",
+    ),
+    Method(
+        "provider/contextWindow",
+        "request",
+        params=providers.ProviderParams,
+        result=providers.ContextWindowResult,
+        handler="taskx.fronts.runtime.provider:context_window",
+    ),
+    Method(
+        "provider/test",
+        "request",
+        params=providers.ProviderParams,
+        result=providers.ProviderTestResult,
+        handler="taskx.fronts.runtime.provider:test",
+    ),
+    # Chat
+    Method(
+        "chat/send",
+        "request",
+        params=chat.ChatSendParams,
+        result=chat.ChatResult,
+        handler="taskx.fronts.runtime.chat:send",
+    ),
+    Method(
+        "chat/event",
+        "notification",
+        direction="client",
+        params=chat.ChatEventParams,
+        overflow="merge",
+    ),
+    Method(
+        "prompt/refine",
+        "request",
+        params=refine.RefineParams,
+        result=refine.RefineResult,
+        handler="taskx.fronts.runtime.refine:refine",
     ),
 )
 
