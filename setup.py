@@ -36,7 +36,10 @@ DIRECTIVES = {
 # One row per extension: module, whether it compiles the tree-sitter core.
 EXTENSIONS = {
     "cancel": False,
+    "gitindex": False,
+    "ignore": False,
     "postings": False,
+    "scanner": False,
     "symbols": True,
     "tables": False,
     "terms": False,

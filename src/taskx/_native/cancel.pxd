@@ -4,7 +4,9 @@ cimport cython
 
 cdef extern from *:
     """
-    static inline int tx_flag_get(const int *flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }
+    static inline int tx_flag_get(const int *flag) {
+        return __atomic_load_n(flag, __ATOMIC_RELAXED);
+    }
     static inline void tx_flag_set(int *flag, int value) {
         __atomic_store_n(flag, value, __ATOMIC_RELAXED);
     }

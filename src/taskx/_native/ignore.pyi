@@ -1,0 +1,6 @@
+from typing import final
+
+@final
+class Rules:
+    def __new__(cls, data: bytes, fold: bool = False) -> Rules: ...
+    def match(self, path: bytes, is_folder: bool) -> int: ...
