@@ -103,6 +103,14 @@ class Runtime:
         while view:
             view = view[self.process.stdin.write(view) :]
 
+    def pour(self, data: bytes) -> bool:
+        """Raw bytes to a process that may end meanwhile; False when it did."""
+        try:
+            self.write(data)
+        except BrokenPipeError:
+            return False
+        return True
+
     def send(self, message: Any) -> None:
         self.write(json.dumps(message).encode() + b"\n")
 

@@ -26,6 +26,8 @@ RequestId = int | str
 
 # Received lines are answered in slices of this length, so that timers and cancels get their turn.
 _SLICE_SECONDS = 0.004
+# Deltas for a client that does not read are joined up to messages of this many characters.
+_MERGED_CHARACTERS = 1 << 20
 # A request that does not end this long after its cancel is answered without waiting for it.
 CANCEL_GRACE_SECONDS = 4.0
 
@@ -412,7 +414,11 @@ class Peer:
             return False
         waiting = self._stalled[-1].message
         params = msgspec.to_builtins(waiting["params"])
-        params["event"]["text"] += msgspec.to_builtins(message["params"])["event"]["text"]
+        text = params["event"]["text"]
+        if len(text) > _MERGED_CHARACTERS:
+            return False
+        text += msgspec.to_builtins(message["params"])["event"]["text"]
+        params["event"]["text"] = text
         waiting["params"] = params
         return True
 
