@@ -35,6 +35,7 @@ class Runtime:
     environment: variables to add; None removes one.
     answer: called with each request of the runtime; returns the reply's members to send
         (`{"result": …}` or `{"error": …}`), or None to send nothing.
+    read, errors: whether stdout and stderr are read at all.
     """
 
     def __init__(
@@ -45,9 +46,10 @@ class Runtime:
         cwd: Path | None = None,
         answer: Callable[[Message], Message | None] | None = None,
         read: bool = True,
+        errors: bool = True,
     ) -> None:
         variables = {key: value for key, value in os.environ.items() if "TASK_X" not in key}
-        variables["TASK_X_CACHE"] = "off"
+        variables.update(TASK_X_CACHE="off", XDG_CONFIG_HOME=os.devnull)
         for key, value in (environment or {}).items():
             if value is None:
                 variables.pop(key, None)
@@ -71,7 +73,9 @@ class Runtime:
         self._changed = threading.Condition()
         self._ended = False
         self._next_id = 0
-        self._threads = [threading.Thread(target=self._drain_errors, daemon=True)]
+        self._threads = []
+        if errors:
+            self._threads.append(threading.Thread(target=self._drain_errors, daemon=True))
         if read:
             self._threads.append(threading.Thread(target=self._receive, daemon=True))
         for thread in self._threads:
