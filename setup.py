@@ -36,11 +36,14 @@ DIRECTIVES = {
 # One row per extension: module, whether it compiles the tree-sitter core.
 EXTENSIONS = {
     "cancel": False,
+    "extract": True,
     "gitindex": False,
     "ignore": False,
+    "imports": False,
+    "lexer": False,
     "postings": False,
     "scanner": False,
-    "symbols": True,
+    "symbols": False,
     "tables": False,
     "terms": False,
     "termset": False,

@@ -2,6 +2,10 @@
 from libc.stdint cimport uint16_t, uint32_t
 
 
+cdef extern from "stdbool.h" nogil:
+    ctypedef bint c_bool "bool"
+
+
 cdef extern from "tree_sitter/api.h" nogil:
     ctypedef struct TSLanguage:
         pass
@@ -41,7 +45,7 @@ cdef extern from "tree_sitter/api.h" nogil:
         bint has_error
     ctypedef struct TSParseOptions:
         void *payload
-        bint (*progress_callback)(TSParseState *state) noexcept nogil
+        c_bool (*progress_callback)(TSParseState *state) noexcept nogil
 
     TSParser *ts_parser_new()
     void ts_parser_delete(TSParser *self)
@@ -76,9 +80,15 @@ cdef extern from "tree_sitter/api.h" nogil:
     uint32_t ts_node_named_child_count(TSNode self)
     TSNode ts_node_child(TSNode self, uint32_t child_index)
     TSNode ts_node_named_child(TSNode self, uint32_t child_index)
+    TSNode ts_node_next_sibling(TSNode self)
+    TSNode ts_node_next_named_sibling(TSNode self)
+    TSNode ts_node_parent(TSNode self)
+    const char *ts_node_field_name_for_child(TSNode self, uint32_t child_index)
     TSNode ts_node_child_by_field_id(TSNode self, TSFieldId field_id)
     uint32_t ts_language_symbol_count(const TSLanguage *self)
     const char *ts_language_symbol_name(const TSLanguage *self, TSSymbol symbol)
     uint32_t ts_language_field_count(const TSLanguage *self)
     const char *ts_language_field_name_for_id(const TSLanguage *self, TSFieldId field_id)
+    TSFieldId ts_language_field_id_for_name(const TSLanguage *self, const char *name,
+                                            uint32_t name_length)
     uint32_t ts_language_abi_version(const TSLanguage *self)
