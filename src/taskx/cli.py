@@ -281,7 +281,11 @@ def _taskx(argv: list[str]) -> int:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
+        cached = not _switched_off(os.environ, "TASK_X_CACHE")
+        sub.set_defaults(
+            run=command.run,
+            cache_dir=config.default_cache_dir(os.environ) if cached else None,
+        )
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as error:

@@ -6,12 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import parts
+from tests.process.client import Runtime
 
 RUNTIME = Path(sys.executable).with_name("task-x-runtime")
 STORY = Path(__file__).with_name("story.mjs")
@@ -57,5 +59,59 @@ def test_an_extension_client_tells_the_whole_story(django: Path, tmp_path: Path)
     )
     assert told.returncode == 0, told.stderr.decode()
     seen = json.loads(told.stdout)
+    check_story(seen)
+    assert seen["stderr"] == ""
+
+
+def tell(root: Path, data_dir: Path) -> dict[str, Any]:
+    """The same story as `story.mjs`, from the Python client."""
+    seen: dict[str, Any] = {}
+    with Runtime(environment={"TASK_X_CACHE": None}) as runtime:
+        seen["initialize"] = runtime.initialize(dataDir=str(data_dir))
+        seen["open"] = runtime.result("workspace/open", {"root": str(root)}, timeout=60)["stats"]
+        seen["ready"] = runtime.notification("workspace/progress", of_phase("ready"))
+        seen["inspect"] = runtime.result("context/inspect")["stats"]
+        seen["first"] = [
+            snippet["path"]
+            for snippet in ask(runtime, "how does the session middleware save the session")
+        ]
+        for level in ("file", "module"):
+            graph = runtime.result("graph/project", {"level": level})
+            seen[level] = {
+                "nodes": len(graph["nodes"]),
+                "edges": len(graph["edges"]),
+                "stats": graph["stats"],
+            }
+        seen["dependencies"] = runtime.result("graph/file", {"path": MIDDLEWARE})
+        with (root / MIDDLEWARE).open("a") as file:
+            file.write("\n\ndef quokka_counter(visits):\n    return visits + 1\n")
+        runtime.notify("workspace/filesChanged", {"paths": [MIDDLEWARE]})
+        runtime.notification("workspace/progress", of_phase("updated"))
+        seen["second"] = ask(runtime, "quokka_counter")[:1]
+        refresh = runtime.start("workspace/refresh")
+        runtime.notify("$/cancelRequest", {"id": refresh})
+        error = runtime.reply(refresh)["error"]
+        seen["cancelled"] = {"code": error["code"], "data": error["data"]}
+        seen["shutdown"] = runtime.result("shutdown")
+        seen["rejected"] = runtime.error("context/inspect")["code"]
+        runtime.notify("exit")
+        seen["exit"] = {"code": runtime.exit_code(), "signal": None}
+        seen["phases"] = [event["phase"] for event in runtime.notifications("workspace/progress")]
+        seen["stderr"] = runtime.stderr()
+    return seen
+
+
+def of_phase(phase: str) -> Callable[[Any], bool]:
+    return lambda event: bool(event["phase"] == phase)
+
+
+def ask(runtime: Runtime, query: str) -> list[dict[str, Any]]:
+    result = runtime.result("context/retrieve", {"query": query, "budgetTokens": 4000})
+    snippets: list[dict[str, Any]] = result["retrieval"]["snippets"]
+    return snippets
+
+
+def test_a_python_client_tells_the_same_story(django: Path, tmp_path: Path) -> None:
+    seen = tell(django, tmp_path / "data")
     check_story(seen)
     assert seen["stderr"] == ""

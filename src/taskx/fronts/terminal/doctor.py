@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Exit code 0 when nothing is wrong, 1 when something is."""
-    findings = examine()
+    findings = examine(arguments.cache_dir)
     if arguments.json:
         print_json(findings)
     else:
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
     return 1 if findings["problems"] else 0
 
 
-def examine() -> dict[str, Any]:
+def examine(cache_dir: str | None) -> dict[str, Any]:
     problems: list[str] = []
     return {
         "taskx": taskx.__version__,
@@ -56,7 +56,7 @@ def examine() -> dict[str, Any]:
         "grammars": grammar_states(problems),
         "sandbox": sandbox_state(problems),
         "programs": {name: shutil.which(name) for name in ("git", "bwrap", "rg", "claude")},
-        "cache": cache_state(problems),
+        "cache": cache_state(cache_dir, problems),
         "problems": problems,
     }
 
@@ -100,9 +100,9 @@ def grammar_states(problems: list[str]) -> dict[str, Any]:
 
 
 def sandbox_state(problems: list[str]) -> str:
-    from taskx.process.sandbox import available_sandbox
+    from taskx.process.available import sandbox_kind
 
-    kind: str = available_sandbox()
+    kind = sandbox_kind()
     if kind == "none":
         problems.append("no sandbox: install bubblewrap; until then commands need approval")
     elif kind == "landlock":
@@ -110,12 +110,10 @@ def sandbox_state(problems: list[str]) -> str:
     return kind
 
 
-def cache_state(problems: list[str]) -> dict[str, Any]:
-    from taskx.workspace.index.places import cache_folder
-
-    if os.environ.get("TASK_X_CACHE") == "off":
+def cache_state(cache_dir: str | None, problems: list[str]) -> dict[str, Any]:
+    if cache_dir is None:
         return {"path": None, "bytes": 0, "indexes": 0}
-    folder = cache_folder(None)
+    folder = Path(cache_dir)
     state: dict[str, Any] = {"path": str(folder), "bytes": 0, "indexes": 0}
     existing = folder
     while not existing.exists():
