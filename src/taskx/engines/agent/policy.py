@@ -78,10 +78,10 @@ def decide(
     rule = first_match(policy.deny, tool, arguments, shell_guard.denied)
     if rule is not None:
         return Verdict("refuse", f"`{rule}` is denied by the user's policy")
-    mcp = tool.startswith("mcp__")
-    if (read_only or policy.mode == "readOnly") and tool_class not in READ_ONLY_CLASSES:
-        if not (mcp and policy.allow_all):
-            return Verdict("refuse", "this task is read-only: nothing may be changed or run")
+    offered = policy.allow_all and tool.startswith("mcp__")
+    read_only = read_only or policy.mode == "readOnly"
+    if read_only and tool_class not in READ_ONLY_CLASSES and not offered:
+        return Verdict("refuse", "this task is read-only: nothing may be changed or run")
     if policy.allow_all:
         return Verdict("run")
     if secret:
@@ -115,8 +115,3 @@ def first_match(
 def command_of(arguments: dict[str, Any]) -> str:
     command = arguments.get("command")
     return command if isinstance(command, str) else ""
-
-
-def narrowed(parent: Policy) -> Policy:
-    """A subagent's policy: its parent's, never wider."""
-    return parent
