@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
-from taskx.protocol.chat import BrokenToolCall, ToolResultPart, ToolUsePart
 
 from taskx.engines.agent.guard import LoopGuard
 from taskx.engines.ports import Emit
 from taskx.errors import ToolError
 from taskx.protocol import agent as events
+from taskx.protocol.chat import BrokenToolCall, ToolResultPart, ToolUsePart
 
 log = logging.getLogger("taskx.agent")
 
@@ -64,6 +64,7 @@ class Calls:
     stuck: bool = False
     over_limit: bool = False
     notes: list[str] = field(default_factory=list)
+    _results: dict[str, ToolResultPart] = field(default_factory=dict)
     _running: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     _stopped: set[str] = field(default_factory=set)
     _background: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
@@ -83,23 +84,18 @@ class Calls:
     async def run(
         self, uses: Sequence[ToolUsePart], broken: Sequence[BrokenToolCall]
     ) -> list[ToolResultPart]:
-        """Results in the order of the calls, also when cancelled half way (then it re-raises)."""
-        results: dict[str, ToolResultPart] = {}
+        """Results in the order of the calls."""
+        self._results = {}
         spoiled = {call.id: call for call in broken}
-        try:
-            for batch in self._batches(uses, spoiled):
-                await self._run_batch(batch, spoiled, results)
-        except asyncio.CancelledError:
-            self.interrupted = self._complete(uses, results)
-            raise
-        return self._complete(uses, results)
+        for batch in self._batches(uses, spoiled):
+            await self._run_batch(batch, spoiled, self._results)
+        return self.answered_so_far(uses)
 
-    interrupted: list[ToolResultPart] = field(default_factory=list)
-
-    def _complete(
-        self, uses: Sequence[ToolUsePart], results: dict[str, ToolResultPart]
-    ) -> list[ToolResultPart]:
-        return [results.get(use.id) or part_for(use, CANCELLED, is_error=True) for use in uses]
+    def answered_so_far(self, uses: Sequence[ToolUsePart]) -> list[ToolResultPart]:
+        """A result for each call, also when `run` was cancelled half way."""
+        return [
+            self._results.get(use.id) or part_for(use, CANCELLED, is_error=True) for use in uses
+        ]
 
     def _batches(
         self, uses: Sequence[ToolUsePart], spoiled: dict[str, BrokenToolCall]
@@ -165,6 +161,10 @@ class Calls:
             return await running
         except ToolError as error:
             return Outcome(False, error.message, error_kind=error.kind)
+        except Exception:
+            # A bug in one tool is no reason to lose the user's task.
+            log.exception("tool %s failed", use.name)
+            return Outcome(False, f"{use.name} failed inside the runtime", error_kind="failed")
         except asyncio.CancelledError:
             if use.id in self._stopped and not is_cancelling():
                 return Outcome(False, self._stopped_text(use.id), error_kind="cancelled")

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
-from taskx.protocol.chat import Message, TextPart, ToolResultPart, ToolSpec, ToolUsePart
 
 from taskx.engines.agent.estimate import Estimator
+from taskx.protocol.chat import Message, TextPart, ToolResultPart, ToolSpec, ToolUsePart
 
 KEEP_LAST = 6
 LONG_CHARS, HEAD_CHARS, TAIL_CHARS = 2000, 1200, 400

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from taskx.protocol.agent import ModelPrice, TokenUsage, UsageEvent
 from taskx.protocol.chat import Usage
 from taskx.protocol.providers import ProviderConfig
 from taskx.providers import pricing
-
-from taskx.protocol.agent import ModelPrice, TokenUsage, UsageEvent
 
 
 @dataclass(slots=True)

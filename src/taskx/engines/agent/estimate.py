@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+
 from taskx.protocol.chat import (
     ContentPart,
     ImagePart,

@@ -13,8 +13,8 @@ MAX_DIAGNOSTICS = 50
 _COMMON = """\
 You are a coding agent inside a developer's editor, working in the repository at {root}.
 Paths are relative to that folder. Use the tools to look before you answer: search and read the code
-rather than guess what it says. Call independent read tools together in one turn. When a tool refuses
-or fails, read why and change your approach; do not repeat the same call."""
+rather than guess what it says. Call independent read tools together in one turn. When a tool
+refuses or fails, read why and change your approach; do not repeat the same call."""
 
 _MODES: dict[ChatMode, str] = {
     "ask": """\
@@ -39,8 +39,8 @@ _ROLES: dict[Role, str] = {
     "testing": "Write and run tests for the objective. Report what passes and what fails.",
     "review": """\
 Review the code you are pointed to. Change nothing. End with a fenced code block whose language is
-`task-x-findings`: a JSON array of {"path", "line", "severity": "error"|"warning"|"info", "message"},
-empty when there is nothing to report.""",
+`task-x-findings`: a JSON array of {"path", "line", "severity", "message"}, the severity `error`,
+`warning` or `info`; an empty array when there is nothing to report.""",
     "documentation": "Write or correct documentation for the objective, true to the code.",
 }
 

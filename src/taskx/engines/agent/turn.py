@@ -11,14 +11,13 @@ import random
 from collections.abc import Callable
 
 from taskx.engines.agent.costs import Costs
+from taskx.engines.ports import Client, Emit
+from taskx.errors import ProviderError
+from taskx.protocol import agent as events
 from taskx.protocol.chat import ChatRequest, TextDelta, ThinkingDelta, Usage, WarningEvent
 from taskx.protocol.providers import ProviderConfig
 from taskx.providers import ChatFold, Providers
 from taskx.providers.retry import retry_delay_ms, should_fall_back
-
-from taskx.engines.ports import Client, Emit
-from taskx.errors import ProviderError
-from taskx.protocol import agent as events
 
 log = logging.getLogger("taskx.agent")
 
