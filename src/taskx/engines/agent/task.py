@@ -1,8 +1,8 @@
 """One task: from the prompt to the summary.
 
 A turn: waiting messages join, the history is made to fit, the model answers, its calls run, the
-record is saved. The task ends when the model calls nothing, no message waits and nothing runs in the
-background; or at a limit, an error, or when it is cancelled.
+record is saved. The task ends when the model calls nothing, no message waits and nothing runs in
+the background; or at a limit, an error, or when it is cancelled.
 Source: protocol v1, `agent/run`.
 """
 
@@ -15,12 +15,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-from taskx.engines.agent.toolbox import Toolbox
-
 from taskx.engines.agent import compression, records
 from taskx.engines.agent.calls import Calls
 from taskx.engines.agent.costs import Costs
 from taskx.engines.agent.estimate import Estimator
+from taskx.engines.agent.toolbox import Toolbox
 from taskx.engines.agent.turn import Models
 from taskx.engines.ports import Client, Emit
 from taskx.errors import ProviderError
@@ -99,9 +98,11 @@ class AgentTask:
         status: events.Status = "failed"
         try:
             await self._save("running")
-            async with asyncio.timeout(self._timeout_s()):
+            async with asyncio.timeout(self._timeout_s()) as timer:
                 status = await self._turns()
         except TimeoutError:
+            if not timer.expired():
+                raise
             status = self._limit("the time limit")
         except ProviderError as error:
             self.error = TaskError(message=error.message, provider=error.data())
