@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -233,13 +234,12 @@ class Toolbox:
         )
 
 
-def _mapped(background: Any) -> Any:
+def _mapped(background: asyncio.Task[ToolResult]) -> asyncio.Task[Outcome]:
     """The end of a background command as an outcome; cancelling it ends the command."""
-    import asyncio
 
     async def outcome() -> Outcome:
         try:
-            result: ToolResult = await background
+            result = await background
         except asyncio.CancelledError:
             background.cancel()
             raise
