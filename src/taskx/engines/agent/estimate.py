@@ -37,7 +37,7 @@ def text_tokens(text: str) -> float:
     encoded = text.encode("utf-16-le", "surrogatepass")
     # A high byte of 0x2E and above marks a wide code unit; emoji are two of them.
     wide = len(encoded[1::2].translate(None, delete=_NARROW_HIGH_BYTES))
-    return wide + (len(text) - wide) / CHARS_PER_TOKEN
+    return wide + (len(encoded) // 2 - wide) / CHARS_PER_TOKEN
 
 
 _NARROW_HIGH_BYTES = bytes(range(ord(_FIRST_WIDE) >> 8))
