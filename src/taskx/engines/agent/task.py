@@ -96,9 +96,10 @@ class AgentTask:
         """The summary. Raises CancelledError when the request itself is cancelled."""
         self._runner = asyncio.current_task()
         status: events.Status = "failed"
+        timer = asyncio.timeout(self._timeout_s())
         try:
             await self._save("running")
-            async with asyncio.timeout(self._timeout_s()) as timer:
+            async with timer:
                 status = await self._turns()
         except TimeoutError:
             if not timer.expired():
