@@ -41,6 +41,7 @@ EXTENSIONS = {
     "ignore": False,
     "imports": False,
     "lexer": False,
+    "paths": False,
     "postings": False,
     "scanner": False,
     "symbols": False,

@@ -288,12 +288,12 @@ def detect(path: str | bytes, head: bytes = b"") -> int:
         dot = name.find(".", dot + 1)
     base = name[: name.find(".", 1)] if "." in name[1:] else name
     # Dockerfile.dev, Makefile.linux, Kconfig.cpu: the kind is in front of the dot.
-    if base != name and base in _KIND_IN_FRONT:
+    if base != name and base in KINDS_IN_FRONT:
         return BY_FILENAME[base]
     return shebang_id(head) if head.startswith(b"#!") else 0
 
 
-_KIND_IN_FRONT = frozenset(
+KINDS_IN_FRONT = frozenset(
     {"Dockerfile", "Containerfile", "Makefile", "Kconfig", "Jenkinsfile", "Kbuild"}
 )
 

@@ -55,7 +55,7 @@ class Scan:
     """Files as columns sorted by path; n + 1 offsets into `paths`. Little-endian bytes.
 
     gaps: (folder, why it could not be read). nested: repositories that git does not track here,
-    left out as git leaves them out.
+    left out as git leaves them out. whole: these are all files of the tree.
     """
 
     paths: bytes
@@ -66,6 +66,7 @@ class Scan:
     flags: memoryview  # uint8[n]
     gaps: list[tuple[bytes, str]]
     nested: list[bytes]
+    whole: bool
 
     @property
     def n_files(self) -> int:
@@ -171,7 +172,7 @@ class Scanner:
                 n_base = len(prefix) + len(path) + 1
                 walk.enter(number, self._add(walk, inner, n_base, b""))
         gaps = [(path, _reason(code)) for path, code in walk.gap_list()]
-        return _columns(walk, gaps, sorted(outside))
+        return _columns(walk, gaps, sorted(outside), names is None)
 
     def _add(self, walk: Walk, repo: Repository | None, n_base: int, prefix: bytes) -> int:
         rules = repository.rules(repo, self.options.environ)
@@ -291,7 +292,7 @@ def _run_threads(walk: Walk, threads: int) -> bool:
     return done
 
 
-def _columns(walk: Walk, gaps: list[tuple[bytes, str]], nested: list[bytes]) -> Scan:
+def _columns(walk: Walk, gaps: list[tuple[bytes, str]], nested: list[bytes], whole: bool) -> Scan:
     paths, path_off, size, mtime_ns, ino, flags = walk.columns()
     return Scan(
         paths,
@@ -302,10 +303,11 @@ def _columns(walk: Walk, gaps: list[tuple[bytes, str]], nested: list[bytes]) -> 
         memoryview(flags),
         gaps,
         nested,
+        whole,
     )
 
 
 def _empty() -> Scan:
     none = memoryview(b"")
     zero = memoryview(bytes(4)).cast("I")
-    return Scan(b"", zero, none.cast("q"), none.cast("q"), none.cast("Q"), none, [], [])
+    return Scan(b"", zero, none.cast("q"), none.cast("q"), none.cast("Q"), none, [], [], False)
