@@ -42,6 +42,7 @@ EXTENSIONS = {
     "imports": False,
     "lexer": False,
     "paths": False,
+    "paths": False,
     "postings": False,
     "scanner": False,
     "symbols": False,
