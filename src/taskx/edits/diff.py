@@ -12,7 +12,7 @@ Line = TypeVar("Line", bound=Hashable)
 
 # Beyond this many lines in the part that differs, no finer matching is tried: difflib's time
 # grows with the product of both sides.
-FINE_LIMIT = 4_000_000
+FINE_LIMIT = 1_000_000
 CONTEXT = 3
 
 
@@ -30,9 +30,7 @@ def matching_blocks(a: Sequence[Line], b: Sequence[Line]) -> list[tuple[int, int
     if middle_a and middle_b and len(middle_a) * len(middle_b) <= FINE_LIMIT:
         matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=False)
         blocks += [
-            (head + i, head + j, length)
-            for i, j, length in matcher.get_matching_blocks()
-            if length
+            (head + i, head + j, length) for i, j, length in matcher.get_matching_blocks() if length
         ]
     if tail:
         blocks.append((len(a) - tail, len(b) - tail, tail))

@@ -49,7 +49,7 @@ class FilePatch:
 
 
 def parse(patch: str) -> list[FilePatch]:
-    """The files of a patch, in order. Raises ToolError `invalidInput` saying which line is wrong."""
+    """The files of a patch, in order. Raises ToolError `invalidInput` naming the wrong line."""
     lines = texts.plain(patch).split("\n")
     start = next((i for i, line in enumerate(lines) if line.strip()), None)
     if start is None:
@@ -275,15 +275,20 @@ def _hunks(file: FilePatch, lines: list[str], row: int) -> int:
         elif hunk is None:
             if line.strip():
                 raise _wrong(row, line, "a hunk, `@@ -line,count +line,count @@`")
-        elif line == "" and all(not rest for rest in lines[row:]):
-            break
-        elif line == "-- " and re.match(r"^\d+\.\d+", "".join(lines[row + 1 : row + 2])):
+        elif _ends(lines, row):
             break
         else:
             _body_line(hunk, row, line)
             last = line[:1] or " "
         row += 1
     return row
+
+
+def _ends(lines: list[str], row: int) -> bool:
+    """Whether the patch's text ends here: only blank lines follow, or a mail's signature."""
+    if lines[row] == "-- ":
+        return re.match(r"\d+\.\d+", "".join(lines[row + 1 : row + 2])) is not None
+    return lines[row] == "" and not any(lines[row:])
 
 
 # --- applying ----------------------------------------------------------------------------------
@@ -350,7 +355,8 @@ def _find(bodies: list[str], hunk: Hunk, done: int, shift: int, name: str) -> in
             )
     wanted = "\n".join(hunk.old[:8])
     raise ToolError(
-        "invalidInput", f"{name}: its lines are not in the file; read it again. Looked for:\n{wanted}"
+        "invalidInput",
+        f"{name}: its lines are not in the file; read it again. Looked for:\n{wanted}",
     )
 
 

@@ -82,9 +82,12 @@ def test_patch_gives(data: bytes, text: str, result: bytes) -> None:
     ],
 )
 def test_patch_is_refused(data: bytes, text: str, message: str) -> None:
-    with pytest.raises(ToolError) as caught:
+    def attempt() -> None:
         [file] = patch.parse(text)
         patch.apply(data, file)
+
+    with pytest.raises(ToolError) as caught:
+        attempt()
     assert caught.value.kind == "invalidInput"
     assert message in caught.value.message
 
@@ -106,7 +109,9 @@ def test_patch_names_files() -> None:
         ("delete", "café", None, None),
         ("add", "made", None, None),
     ]
-    form = v4a("*** Add File: a", "+x", "*** Delete File: b", "*** Update File: c", "*** Move to: d")
+    form = v4a(
+        "*** Add File: a", "+x", "*** Delete File: b", "*** Update File: c", "*** Move to: d"
+    )
     seen = [(f.kind, f.path, f.move_to, f.mode) for f in patch.parse(form)]
     assert seen == [
         ("add", "a", None, None),

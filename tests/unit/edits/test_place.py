@@ -97,9 +97,7 @@ def test_all_places(data: bytes, old: str, new: str, result: bytes, count: int) 
         (b"\n\n\n", "   \n", "x", "not in the file"),
     ],
 )
-def test_no_place_and_two_places_are_refused(
-    data: bytes, old: str, new: str, message: str
-) -> None:
+def test_no_place_and_two_places_are_refused(data: bytes, old: str, new: str, message: str) -> None:
     with pytest.raises(ToolError) as caught:
         replace(data, old, new)
     assert caught.value.kind == "invalidInput"
