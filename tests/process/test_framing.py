@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -305,3 +306,22 @@ def test_requests_from_a_regular_file_and_replies_to_one(tmp_path: Any) -> None:
     assert done.returncode == 0
     replies = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
     assert [reply["id"] for reply in replies] == [0, 1]
+
+
+def test_sockets_as_standard_streams() -> None:
+    """What Node.js gives a child; also without blocking, as some parents leave them."""
+    for blocking in (True, False):
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(blocking)
+        ours.settimeout(20)
+        with subprocess.Popen(
+            [sys.executable, "-m", "taskx"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
+        ) as process:
+            theirs.close()
+            ours.sendall(INITIALIZE + b"\n")
+            with ours.makefile("rb") as replies:
+                assert json.loads(replies.readline())["id"] == 0
+                ours.sendall(b'{"jsonrpc":"2.0","id":1,"method":"shutdown"}\n')
+                assert json.loads(replies.readline()) == {"jsonrpc": "2.0", "id": 1, "result": None}
+            ours.close()
+            assert process.wait(20) == 0

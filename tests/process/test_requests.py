@@ -168,7 +168,7 @@ def test_P18_pings_are_answered_while_worker_threads_are_busy(probe: StartProbe)
     assert waits[len(waits) * 9 // 10] < 0.05
 
 
-def test_P18_a_burst_of_requests_delays_a_cancel_by_less_than_the_burst(probe: StartProbe) -> None:
+def test_P18_a_burst_of_requests_is_answered_in_order(probe: StartProbe) -> None:
     runtime = probe()
     burst = b"".join(
         b'{"jsonrpc":"2.0","id":%d,"method":"probe/echo","params":{}}\n' % n
@@ -342,3 +342,13 @@ def test_L6_a_call_of_a_cancelled_request_is_withdrawn(probe: StartProbe) -> Non
     runtime.send({"jsonrpc": "2.0", "id": call["id"], "result": "allow"})
     assert runtime.result("probe/echo", {"text": "x"}) == {"text": "x"}
     assert len(runtime.replies(asking)) == 1
+
+
+def test_P17_a_second_signal_ends_the_wait(probe: StartProbe) -> None:
+    runtime = probe()
+    request_id = runtime.start("probe/sleep", {"seconds": 60})
+    runtime.notification("probe/started")
+    runtime.signal(signal.SIGTERM)
+    runtime.signal(signal.SIGINT)
+    assert runtime.exit_code(timeout=4) == 0
+    assert cancelled(runtime.replies(request_id)[0])

@@ -6,8 +6,10 @@ import asyncio
 import importlib
 import json
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Hashable
+from types import CoroutineType
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -81,14 +83,37 @@ class Dispatch:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._loading = asyncio.Lock()
+        self._n_loading = 0
 
     def call(self, row: Method, context: Context, raw_params: Any) -> Any:
         """The handler's result, or its coroutine. Raises InvalidParams."""
         params = convert_params(row, raw_params)
-        handler = self._handlers.get(row.name) or self._load(row)
+        handler = self._handlers.get(row.name)
+        if self._n_loading or (handler is None and not _is_imported(row)):
+            self._n_loading += 1
+            return self._load_and_call(row, context, params)
+        return self._call(row, handler or self._load(row), context, params)
+
+    def _call(self, row: Method, handler: Handler, context: Context, params: Any) -> Any:
         if row.exclusive is not None:
             return self._exclusive(self._locks[row.exclusive], handler, context, params)
         return handler(context, params)
+
+    async def _load_and_call(self, row: Method, context: Context, params: Any) -> Any:
+        """The first call of a module: it is imported in a thread, which may take a while.
+
+        Calls that come meanwhile queue up behind it, so that none overtakes another.
+        """
+        try:
+            async with self._loading:
+                handler = self._handlers.get(row.name)
+                if handler is None:
+                    handler = await asyncio.to_thread(self._load, row)
+        finally:
+            self._n_loading -= 1
+        result = self._call(row, handler, context, params)
+        return await result if type(result) is CoroutineType else result
 
     def _load(self, row: Method) -> Handler:
         assert row.handler is not None
@@ -102,6 +127,10 @@ class Dispatch:
     ) -> Any:
         async with lock:
             return await handler(context, params)
+
+
+def _is_imported(row: Method) -> bool:
+    return row.handler is not None and row.handler.partition(":")[0] in sys.modules
 
 
 def convert_params(row: Method, raw: Any) -> Any:

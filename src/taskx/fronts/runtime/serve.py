@@ -109,6 +109,8 @@ class Server:
         self._peer.client_gone()
         if not self._ended.done():
             self._ended.set_result(reason)
+        elif reason == "signal":
+            self._peer.cancel_all()  # asked twice: no more waiting
 
     async def _drain(self) -> None:
         """Open replies first, then cancelled work, then what is queued for the client."""

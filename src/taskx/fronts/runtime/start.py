@@ -83,6 +83,8 @@ def claim_streams() -> tuple[int, int]:
     out_fd = os.dup(1)
     os.dup2(null, 0)
     os.dup2(2, 1)
+    for fd in (in_fd, out_fd):
+        os.set_blocking(fd, True)  # some parents hand over pipes that are not
     if null > 2:
         os.close(null)
     return in_fd, out_fd
@@ -155,10 +157,12 @@ def _write(fd: int, data: bytes) -> None:
 
 def _serve_on(launch: Launch, in_fd: int, out_fd: int, pending: bytes, signals: _Signals) -> int:
     """Imports the loop, serves, and closes the session. Returns the exit code."""
+    import faulthandler
     import logging
 
     from taskx import log
 
+    faulthandler.enable()
     handler = log.configure(launch.settings.log_level)
     try:
         from taskx.fronts.runtime.serve import run
@@ -167,7 +171,7 @@ def _serve_on(launch: Launch, in_fd: int, out_fd: int, pending: bytes, signals: 
         if launch.session is not None:
             launch.session.close(reason)
         code = 0
-    except Exception:
+    except BaseException:
         logging.getLogger("taskx").exception("the runtime failed")
         code = 1
     handler.close()
