@@ -42,7 +42,6 @@ EXTENSIONS = {
     "imports": False,
     "lexer": False,
     "paths": False,
-    "paths": False,
     "postings": False,
     "scanner": False,
     "symbols": False,

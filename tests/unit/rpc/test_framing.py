@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,7 +53,7 @@ def test_lines_are_the_same_however_the_stream_is_cut(
     stream = b"".join(parts)
     cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=8).map(sorted))
     edges = [0, *cuts, len(stream)]
-    chunks = [stream[a:b] for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    chunks = [stream[a:b] for a, b in itertools.pairwise(edges) if a < b]
     assert split(chunks) == reference(stream)
 
 

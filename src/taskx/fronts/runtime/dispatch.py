@@ -84,6 +84,8 @@ class Dispatch:
         self._handlers: dict[str, Handler] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._loading = asyncio.Lock()
+        # First calls under way. One cancelled before it began stays counted, which only means that
+        # later calls queue too.
         self._n_loading = 0
 
     def call(self, row: Method, context: Context, raw_params: Any) -> Any:
