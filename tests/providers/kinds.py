@@ -94,6 +94,7 @@ class Chat:
 
     @property
     def raw_events(self) -> list[dict[str, Any]]:
+        """Those that came so far, as they came."""
         return [
             params["event"]
             for params in self._runtime.notifications("chat/event")
@@ -102,5 +103,10 @@ class Chat:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """With neighbouring deltas joined."""
+        """All events, with neighbouring deltas joined."""
+        assert self.reply
         return folded(self.raw_events)
+
+    def wait_for_event(self) -> None:
+        """Until the first event is here."""
+        self._runtime.notification("chat/event", lambda params: params["requestId"] == self.id)

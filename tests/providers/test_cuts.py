@@ -18,7 +18,6 @@ from tests.providers.fakes.script import CALLS, HELLO, REASONED, Script, expecte
 from tests.providers.fakes.sse import LINE_ENDS
 from tests.providers.kinds import KINDS, STREAMS, ask
 
-
 # What a stream can hold, each once: the rest of the scripts repeats it.
 SCRIPTS = {"text": HELLO, "reasoning": REASONED, "calls": CALLS}
 

@@ -37,6 +37,7 @@ FORMAT = "ollama"
 DEFAULT_WINDOW = 4096
 """What Ollama uses when a request names no `num_ctx`; a longer prompt is cut without a word."""
 CHARS_PER_TOKEN = 4
+IMAGE_TOKENS = 1600
 _CUT_SHARE = 0.5
 
 _STOP_REASONS: dict[str, StopReason] = {
@@ -81,8 +82,8 @@ def build(request: ChatRequest, endpoint: Endpoint, refused: frozenset[str]) -> 
     return body
 
 
-def estimate_tokens(request: ChatRequest) -> int:
-    """Size of a prompt by characters, images at 1600 tokens. Protocol v1, "Context compression"."""
+def estimate_tokens(request: ChatRequest, images_too: bool = True) -> int:
+    """Size of a prompt by characters and images. Protocol v1, "Context compression"."""
     chars = len(request.system) if request.system is not UNSET else 0
     images = 0
     for message in request.messages:
@@ -95,10 +96,10 @@ def estimate_tokens(request: ChatRequest) -> int:
                 case ToolUsePart():
                     chars += len(part.name) + len(orjson.dumps(part.input))
                 case ImagePart():
-                    images += 1
+                    images += images_too
     for tool in request.tools:
         chars += len(tool.name) + len(tool.description) + len(orjson.dumps(tool.input_schema))
-    return chars // CHARS_PER_TOKEN + images * 1600
+    return chars // CHARS_PER_TOKEN + images * IMAGE_TOKENS
 
 
 def _window(request: ChatRequest) -> int | None:
@@ -126,7 +127,15 @@ def _messages(request: ChatRequest) -> list[Json]:
                     names[part.id] = part.name
             sent += _assistant(message)
         else:
-            sent += _user(message, names)
+            for one in _user(message, names):
+                if one["role"] == "user" and sent and sent[-1]["role"] == "user":
+                    # Many chat templates refuse two messages of one role in a row.
+                    last = sent[-1]
+                    last["content"] = "\n\n".join(filter(None, (last["content"], one["content"])))
+                    images = last.get("images", []) + one.get("images", [])
+                    last.update({"images": images} if images else {})
+                else:
+                    sent.append(one)
     return sent
 
 
@@ -163,7 +172,9 @@ def _user(message: Message, names: dict[str, str]) -> list[Json]:
         for part in message.content
         if isinstance(part, ToolResultPart)
     ]
-    text = "\n".join(part.text for part in message.content if isinstance(part, TextPart))
+    text = "\n".join(
+        part.text for part in message.content if isinstance(part, TextPart) and part.text.strip()
+    )
     images = [part.data for part in message.content if isinstance(part, ImagePart)]
     if text or images:
         user: Json = {"role": "user", "content": text}
@@ -215,7 +226,11 @@ class OllamaDecoder(Decoder):
         if not self.finished:
             raise self.cut()
         events: list[ChatEvent] = []
-        if self.usage and 0 < self.usage.input_tokens < self._estimated * _CUT_SHARE:
+        if (
+            self._estimated > DEFAULT_WINDOW // 2
+            and self.usage
+            and (0 < self.usage.input_tokens < self._estimated * _CUT_SHARE)
+        ):
             events.append(
                 WarningEvent(
                     message=f"{self.endpoint.host} read {self.usage.input_tokens} prompt tokens of "

@@ -91,10 +91,14 @@ def _messages(request: ChatRequest) -> list[Json]:
     if request.system is not UNSET and request.system.strip():
         sent.append({"role": "system", "content": request.system})
     for message in request.messages:
-        if message.role == "assistant":
-            sent += _assistant(message)
-        else:
-            sent += _user(message)
+        for one in _assistant(message) if message.role == "assistant" else _user(message):
+            last = sent[-1] if sent else {}
+            plain = isinstance(one.get("content"), str) and isinstance(last.get("content"), str)
+            if plain and one["role"] == last["role"] == "user":
+                # Many chat templates refuse two messages of one role in a row.
+                last["content"] += "\n\n" + one["content"]
+            else:
+                sent.append(one)
     return sent
 
 
@@ -150,7 +154,7 @@ def _user(message: Message) -> list[Json]:
     ]
     rest: list[Json] = []
     for part in message.content:
-        if isinstance(part, TextPart) and part.text:
+        if isinstance(part, TextPart) and part.text.strip():
             rest.append({"type": "text", "text": part.text})
         elif isinstance(part, ImagePart):
             url = f"data:{part.media_type};base64,{part.data}"

@@ -293,7 +293,7 @@ class ChatStream:
             case "anthropic":
                 return anthropic.AnthropicDecoder(self._endpoint)
             case "ollama":
-                estimate = ollama.estimate_tokens(self._request)
+                estimate = ollama.estimate_tokens(self._request, images_too=False)
                 return ollama.OllamaDecoder(self._endpoint, estimate)
             case _:
                 return openai.OpenAiDecoder(self._endpoint)
