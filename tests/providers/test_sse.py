@@ -27,7 +27,7 @@ TABLE: dict[str, tuple[bytes, list[tuple[bytes, bytes]]]] = {
         "data: a\u2028b\u2029c\x85d\x0be\n\n".encode(),
         [(b"", "a\u2028b\u2029c\x85d\x0be".encode())],
     ),
-    "error as a field": (b'error: {"code":500}\n\n', [(b"", b'{"code":500}')]),
+    "error as a field": (b'error: {"code":500}\n\n', [(b"error", b'{"code":500}')]),
     "no blank line at the end": (b"data: a\n\ndata: b\n", [(b"", b"a"), (b"", b"b")]),
     "no line end at the end": (b"data: a\n\ndata: b", [(b"", b"a"), (b"", b"b")]),
 }
@@ -57,6 +57,15 @@ def test_V14_event_is_there_as_soon_as_its_blank_line_is() -> None:
     parser = SseParser()
     assert parser.feed(b"data: a\r\n\r") == [(b"", b"a")]
     assert parser.feed(b"\ndata: b\r\n\r\n") == [(b"", b"b")]
+
+
+def test_V13_text_that_is_no_event_stream_is_told() -> None:
+    for text, foreign in {b"hello": True, b"a: b\n\n": True, b": x\n": False, b"dat": False,
+                          b"data: x": False, b"x: y\ndata: z\n": False}.items():  # fmt: skip
+        parser = SseParser()
+        parser.feed(text)
+        parser.close()
+        assert parser.foreign is foreign, text
 
 
 def test_V14_endless_line_and_endless_event_are_refused() -> None:

@@ -179,7 +179,7 @@ class AnthropicDecoder(Decoder):
     def whole(self, value: Any) -> list[ChatEvent]:
         content = value.get("content") if isinstance(value, dict) else None
         if not isinstance(content, list):
-            raise faults.from_payload(self.endpoint, value, status=200)
+            raise self.no_answer(value)
         events: list[ChatEvent] = []
         self._stop_with(value.get("stop_reason"))
         for index, block in enumerate(content):

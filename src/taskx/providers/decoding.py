@@ -195,6 +195,14 @@ class Decoder:
             )
         return value
 
+    def no_answer(self, value: Any) -> ProviderError:
+        """The error of a JSON value, in place of a stream, that is no answer of this API."""
+        if isinstance(value, list) or (isinstance(value, dict) and value.get("error")):
+            return faults.from_payload(self.endpoint, value, status=200)
+        return faults.failure(
+            self.endpoint, "protocol", "sent JSON that is not its API: check `baseUrl`", 200
+        )
+
     def cut(self) -> ProviderError:
         """The error of a stream that stopped before its end."""
         return faults.failure(

@@ -219,7 +219,7 @@ class OllamaDecoder(Decoder):
     def whole(self, value: Any) -> list[ChatEvent]:
         events = self._line(value) if isinstance(value, dict) else []
         if not self.finished:
-            raise faults.from_payload(self.endpoint, value, status=200)
+            raise self.no_answer(value)
         return events + self.end()
 
     def end(self) -> list[ChatEvent]:

@@ -206,7 +206,7 @@ class OpenAiDecoder(Decoder):
 
     def whole(self, value: Any) -> list[ChatEvent]:
         if not isinstance(value, dict) or not isinstance(value.get("choices"), list):
-            raise faults.from_payload(self.endpoint, value, status=200)
+            raise self.no_answer(value)
         events = self._chunk(value, b"")
         self.finished = True
         return events + self.end()

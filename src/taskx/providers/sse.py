@@ -12,6 +12,10 @@ MAX_EVENT_BYTES = 16 * 1024 * 1024
 """Of one line or one event. A whole non-streamed answer with its tool input is far below."""
 
 
+_NAMES = frozenset({b"data", b"event", b"id", b"retry", b"error", b""})
+"""Field names; the empty one is a comment's."""
+
+
 class TooLong(ValueError):
     """A line or event grew past `MAX_EVENT_BYTES`."""
 
@@ -62,7 +66,8 @@ class SseParser:
     """Feed bytes, get the events they complete as pairs (event name, data).
 
     Comments, `id`, `retry` and events without data are dropped. A field named `error` counts as
-    data: old llama.cpp servers report faults that way.
+    the data of an event of that name: old llama.cpp servers report faults that way.
+    foreign: until a line of the format has come, when there were others.
     """
 
     def __init__(self) -> None:
@@ -71,6 +76,8 @@ class SseParser:
         self._data: list[bytes] = []
         self._size = 0
         self._first = True
+        self._familiar = False
+        self.foreign = False
 
     def feed(self, chunk: bytes) -> list[tuple[bytes, bytes]]:
         found: list[tuple[bytes, bytes]] = []
@@ -89,15 +96,20 @@ class SseParser:
     def close(self) -> list[tuple[bytes, bytes]]:
         """The last event when its blank line is missing. It may be cut: judge it by its data."""
         rest = self._lines.close()
-        if rest:
+        if rest and not any(name.startswith(rest) for name in _NAMES):
             self._field(rest)
         return [self._take()] if self._data else []
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
+        if not self._familiar:
+            self._familiar = name in _NAMES
+            self.foreign = not self._familiar
         if value[:1] == b" ":
             value = value[1:]
         if name == b"data" or name == b"error":
+            if name == b"error":
+                self._event = name
             self._data.append(value)
             self._size += len(value)
             if self._size > MAX_EVENT_BYTES:

@@ -286,6 +286,8 @@ class ChatStream:
                 if data.strip() != b"[DONE]":
                     continue
             events += decoder.feed(name, data)
+        if isinstance(parser, SseParser) and parser.foreign:
+            raise answer.not_the_api()
         return events + decoder.end()
 
     def _new_decoder(self) -> Decoder:

@@ -118,6 +118,9 @@ class Server:
                 self._connections.add(connection)
             with connection, connection.makefile("rb") as reader:
                 while True:
+                    if reader.peek(1)[:1] == b"\x16":  # a TLS greeting; answered as nginx does
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                        return
                     request = _read(reader)
                     if request is None:
                         return
