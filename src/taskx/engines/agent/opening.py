@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taskx.tools.registry import TOOLS, ToolContext
-
 from taskx.engines.agent import prompts, records, subagents
 from taskx.engines.agent.approvals import Approvals
 from taskx.engines.agent.calls import Calls
@@ -28,6 +26,8 @@ from taskx.protocol.agent import AgentRunParams, EditorContext, Role
 from taskx.protocol.chat import ContentPart, ImagePart, Message, TextPart
 from taskx.protocol.providers import ProviderConfig
 from taskx.providers import Providers
+from taskx.tools import registry
+from taskx.tools.context import ToolContext
 
 if TYPE_CHECKING:
     from taskx.workspace.workspace import Workspace
@@ -97,7 +97,7 @@ async def open_task(
     )
     emit(events.ModelEvent(kind=models.current.kind, model=models.current.model, route=routed))
     toolbox = Toolbox(
-        tools=dict(TOOLS),
+        tools=dict(registry.tools()),
         context=services.tool_context(task_id, params.limits.command_timeout_ms),
         rules=params.policy,
         limits=params.limits,

@@ -7,9 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from taskx.tools import registry
-from taskx.tools.registry import Tool, ToolContext, ToolResult
-
 from taskx.engines.agent import policy, questions
 from taskx.engines.agent.approvals import Approvals
 from taskx.engines.agent.calls import Outcome, as_text
@@ -18,6 +15,9 @@ from taskx.errors import ToolError
 from taskx.protocol import agent as events
 from taskx.protocol.agent import ChangedFile, Limits, Policy, ToolClass, Validation
 from taskx.protocol.chat import ToolSpec, ToolUsePart
+from taskx.tools import registry
+from taskx.tools.context import ToolContext, ToolResult
+from taskx.tools.registry import Tool
 
 Special = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 """A tool of the engine itself: call id and arguments to the result for the model."""
@@ -37,7 +37,7 @@ class Report:
     """What the calls of a task did to the workspace."""
 
     changed: dict[str, list[int]] = field(default_factory=dict)
-    operations: list[str] = field(default_factory=list)
+    operations: list[int] = field(default_factory=list)
     checks: list[tuple[Validation, int]] = field(default_factory=list)
     edits: int = 0
     known_checks: list[str] = field(default_factory=list)
@@ -156,7 +156,13 @@ class Toolbox:
             )
 
         result = await registry.call(
-            use.name, use.input, self.context, call_id=use.id, on_output=on_output
+            use.name,
+            use.input,
+            self.context,
+            call_id=use.id,
+            on_output=on_output,
+            # Whoever had to be asked about a secret file has said yes by now.
+            secrets_ok=True,
         )
         return self._outcome(use, result)
 
