@@ -141,7 +141,7 @@ def test_X05_a_lock_left_by_a_dead_process_is_free(tmp_path: Path) -> None:
 def test_X07_the_next_load_closes_what_a_crash_left_open(probe: StartProbe, tmp_path: Path) -> None:
     arguments = ("--data-dir", str(tmp_path), "--session", "s1")
     runtime = probe(*arguments)
-    for item in ("a", "b", "c"):
+    for item in ("a", "b", "c", "c"):
         runtime.result("probe/item", {"item": item})
     runtime.result("probe/item", {"item": "b", "kind": "fast"})
     runtime.signal(signal.SIGKILL)
@@ -156,8 +156,10 @@ def test_X07_the_next_load_closes_what_a_crash_left_open(probe: StartProbe, tmp_
         ("itemStart", "a", "command"),
         ("itemStart", "b", "command"),
         ("itemStart", "c", "command"),
+        ("itemStart", "c", "command"),
         ("itemEnd", "b", "completed"),
         ("itemEnd", "a", "interrupted"),
+        ("itemEnd", "c", "interrupted"),
         ("itemEnd", "c", "interrupted"),
         ("sessionEnd", "crashInferred"),
         ("sessionStart",),

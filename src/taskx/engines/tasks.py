@@ -28,16 +28,6 @@ def tasks_dir(data_dir: str) -> str:
     return os.path.join(data_dir, "tasks")
 
 
-def write(data_dir: str, task: dict[str, Any]) -> None:
-    """Stores a task record; it must have `taskId`, `status` and `session`."""
-    folder = tasks_dir(data_dir)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    first = {key: task[key] for key in ("status", "session", "taskId")}
-    text = json.dumps({"version": VERSION, **first, **task}, separators=(",", ":"))
-    path = os.path.join(folder, f"{task['taskId']}.json")
-    write_atomically(path, text.encode("utf-8", "replace"))
-
-
 def write_atomically(path: str, data: bytes) -> None:
     """Replaces a file's contents; after a crash it holds the old or the new, never a part."""
     part = f"{path}.{os.getpid()}.part"

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 
 from taskx.sessions.lease import Lease, LeaseTaken, is_held
 
@@ -63,7 +64,7 @@ class Session:
         """
         self.id = session_id
         self.data_dir = data_dir
-        self._open_items: dict[str, str] = {}
+        self._open_items: Counter[str] = Counter()
         self._lease: Lease | None = None
         self._fd = -1
         if data_dir is None:
@@ -84,23 +85,23 @@ class Session:
         return self.data_dir is not None
 
     def start_item(self, item: str, kind: str) -> None:
+        """item: need not be unique (models name their own calls); each start has its end."""
         if kind not in ITEM_KINDS:
             raise ValueError(f"unknown item kind {kind!r}")
-        if item in self._open_items:
-            raise ValueError(f"item {item!r} is open already")
-        self._open_items[item] = kind
+        self._open_items[item] += 1
         self._write({"type": "itemStart", "item": item, "kind": kind})
 
     def end_item(self, item: str, status: str) -> None:
-        """Ends an item; a second end of the same item is ignored."""
-        if self._open_items.pop(item, None) is not None:
+        """Ends an item; an end without a start is ignored."""
+        if self._open_items[item] > 0:
+            self._open_items[item] -= 1
             self._write({"type": "itemEnd", "item": item, "status": status})
 
     def close(self, reason: str) -> None:
         """The durable end: ends open items, writes `sessionEnd`, syncs. Raises OSError."""
         if self._fd < 0:
             return
-        for item in list(self._open_items):
+        for item in list(self._open_items.elements()):
             self.end_item(item, "interrupted")
         self._write({"type": "sessionEnd", "reason": reason})
         os.fsync(self._fd)
@@ -159,7 +160,7 @@ def _reconcile(fd: int) -> None:
 
 def _replay(data: bytes) -> tuple[list[str], bool]:
     """The items still open at the end of a log, and whether its last session ended."""
-    open_items: dict[str, None] = {}
+    open_items: Counter[str] = Counter()
     ended = True
     for line in data.splitlines():
         try:
@@ -170,12 +171,12 @@ def _replay(data: bytes) -> tuple[list[str], bool]:
         if kind == "sessionStart":
             ended = False
         elif kind == "itemStart":
-            open_items[str(entry.get("item"))] = None
+            open_items[str(entry.get("item"))] += 1
         elif kind == "itemEnd":
-            open_items.pop(str(entry.get("item")), None)
+            open_items[str(entry.get("item"))] -= 1
         elif kind == "sessionEnd":
             ended = True
-    return list(open_items), ended
+    return list(open_items.elements()), ended
 
 
 def reconcile_dead(data_dir: str, session_id: str) -> None:
