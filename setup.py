@@ -41,6 +41,7 @@ EXTENSIONS = {
     "ignore": False,
     "imports": False,
     "lexer": False,
+    "outline_c": False,
     "paths": False,
     "postings": False,
     "scanner": False,

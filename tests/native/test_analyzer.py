@@ -1,6 +1,7 @@
 """The analyzer's columns on small texts: symbols, imports, identifiers, status of odd files."""
 
 import array
+import itertools
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,13 @@ def analyze(language: str, text: str) -> Batch:
     return analyzer().analyze_text(text.encode(), IDS[language])
 
 
+def analyze_files(
+    root: Path, paths: list[bytes], ids: list[int], cancel: CancelFlag | None = None
+) -> Batch:
+    offsets = array.array("I", [0, *itertools.accumulate(len(path) for path in paths)])
+    return analyzer().analyze(bytes(root), b"".join(paths), offsets, array.array("h", ids), cancel)
+
+
 def test_W04_one_text_gives_every_column() -> None:
     batch = analyze(
         "python", "from ..a.b import c as d\n\n@x\nclass A(c):\n    y = 1\n    def f(self): pass\n"
@@ -82,7 +90,7 @@ def test_W01_odd_files_get_a_status_and_no_error(tmp_path: Path) -> None:
         (tmp_path / name.decode()).write_bytes(data)
     paths = [*files, b"gone.py"]
     ids = array.array("h", [languages[path.rpartition(b".")[2]] for path in paths])
-    batch = analyzer().analyze(bytes(tmp_path), paths, ids)
+    batch = analyze_files(tmp_path, paths, list(ids))
     assert list(batch.status) == [0, 2, 3, 4, 1, 0, 0, 6]
     assert list(batch.encoding) == [0, 0, 0, 0, 0, 1, 2, 0]
     assert [name for _, name, *_ in symbols(batch)] == ["f", "f", "g"]
@@ -92,11 +100,11 @@ def test_W01_cancel_ends_a_batch_early(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"x = 1\n")
     cancel = CancelFlag()
     cancel.set()
-    batch = analyzer().analyze(bytes(tmp_path), [b"a.py"] * 3, array.array("h", [1] * 3), cancel)
+    batch = analyze_files(tmp_path, [b"a.py"] * 3, [1] * 3, cancel)
     assert batch.cancelled
     assert batch.n_files == 0
 
 
 def test_wrong_language_ids_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="2 paths, but 1 language ids"):
-        analyzer().analyze(bytes(tmp_path), [b"a", b"b"], array.array("h", [1]))
+        analyze_files(tmp_path, [b"a", b"b"], [1])

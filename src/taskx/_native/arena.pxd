@@ -129,5 +129,6 @@ ctypedef struct Out:
     Buf q_hash
     Buf m_hash
     Buf term_off
-    Buf terms
+    Buf term_hash
+    Buf term_tf
     Buf blob

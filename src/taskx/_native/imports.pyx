@@ -375,7 +375,7 @@ cdef int32_t js_import(State *s, int32_t i, uint8_t flags) noexcept nogil:
     if is_punct(s, j, 42) and is_kw(s, j + 1, K_AS) and is_ident(s, j + 2):
         bind(s, j + 2)
         row(s, IMP_IMPORT if kind == IMP_NAME else IMP_TYPE, s.t[j].off, 0, flags, module,
-            no_text(), text_of(s, j + 2), no_text())
+            no_text() if kind == IMP_NAME else text_of(s, j), text_of(s, j + 2), no_text())
     elif is_open(s, j, 123):
         if s.t[j].link == j + 1:
             row(s, IMP_IMPORT, s.t[j].off, 0, flags, module, no_text(), no_text(), no_text())
@@ -477,7 +477,7 @@ cdef void js_references(State *s) noexcept nogil:
                         j += 1
                     module.p = s.src + k + 6
                     module.n = j - k - 6
-                    row(s, IMP_IMPORT, i, 0, 0, module, no_text(), no_text(), no_text())
+                    row(s, IMP_INCLUDE, i, 0, 0, module, no_text(), no_text(), no_text())
                     break
                 k += 1
         elif e > i and s.src[i] != 47 and s.src[i] != 32 and s.src[i] != 13 and s.src[i] != 42:
@@ -701,7 +701,6 @@ cdef void rust_rows(State *s) noexcept nogil:
     cdef Work *w = s.w
     cdef bint public, start
     cdef Text attr
-    cdef size_t inline_len
     while i < s.n:
         while n_modules and i >= modules[n_modules - 1].stop:
             n_modules -= 1
@@ -738,9 +737,8 @@ cdef void rust_rows(State *s) noexcept nogil:
             if k:
                 push_bytes(&w.scratch2, b"::", 2)
             push_bytes(&w.scratch2, s.src + s.t[modules[k].name].off, s.t[modules[k].name].len)
-        inline_len = w.scratch2.len
         attr.p = w.scratch2.data
-        attr.n = <uint32_t> inline_len
+        attr.n = <uint32_t> w.scratch2.len
         u.flags = (IMPF_FUNCTION if depth > n_modules else 0) | (IMPF_PUBLIC if public else 0)
         u.public = public
         u.attr = attr
@@ -754,15 +752,9 @@ cdef void rust_rows(State *s) noexcept nogil:
                     row(s, IMP_MODULE, s.t[i].off, 0, u.flags, no_text(), text_of(s, i + 1),
                         no_text(), attr)
                 for k in range(n_paths):
-                    w.scratch2.len = inline_len
-                    push_bytes(&w.scratch2, b"=", 1)
-                    attr = content(s, paths[k])
-                    push_bytes(&w.scratch2, attr.p, attr.n)
-                    attr.p = w.scratch2.data
-                    attr.n = <uint32_t> w.scratch2.len
                     row(s, IMP_MODULE, s.t[i].off, 0, u.flags | (
-                        IMPF_CONDITIONAL if n_paths > 1 else 0), no_text(), text_of(s, i + 1),
-                        no_text(), attr)
+                        IMPF_CONDITIONAL if n_paths > 1 else 0), content(s, paths[k]),
+                        text_of(s, i + 1), no_text(), attr)
                 i += 3
             elif is_open(s, i + 2, 123) and n_modules < MAX_TREE and s.t[i + 2].link > 0:
                 modules[n_modules].stop = s.t[i + 2].link
@@ -1053,7 +1045,7 @@ cdef void php_rows(State *s) noexcept nogil:
                 if j >= s.n or is_punct(s, j, 59):
                     break
                 if is_string(s, j):
-                    row(s, IMP_DYNAMIC, s.t[i].off, 1 if j > i + 2 else 0,
+                    row(s, IMP_INCLUDE, s.t[i].off, 1 if j > i + 2 else 0,
                         IMPF_FUNCTION if depth else 0, content(s, j), no_text(), no_text(),
                         no_text())
                     break
@@ -1073,7 +1065,7 @@ cdef void ruby_rows(State *s) noexcept nogil:
             if is_open(s, j, 40):
                 j += 1
             if is_string(s, j):
-                row(s, IMP_DYNAMIC, s.t[i].off, level, 0, content(s, j), no_text(), no_text(),
+                row(s, IMP_INCLUDE if level else IMP_IMPORT, s.t[i].off, level, 0, content(s, j), no_text(), no_text(),
                     no_text())
         elif is_kw(s, i, K_AUTOLOAD):
             j = i + 1
@@ -1082,10 +1074,10 @@ cdef void ruby_rows(State *s) noexcept nogil:
             if is_punct(s, j, 58) and is_ident(s, j + 1):
                 name = text_of(s, j + 1)
                 if is_punct(s, j + 2, 44) and is_string(s, j + 3):
-                    row(s, IMP_DYNAMIC, s.t[i].off, 0, 0, content(s, j + 3), name, no_text(),
+                    row(s, IMP_IMPORT, s.t[i].off, 0, 0, content(s, j + 3), name, no_text(),
                         no_text())
                 else:
-                    row(s, IMP_DYNAMIC, s.t[i].off, 0, 0, no_text(), name, no_text(), no_text())
+                    row(s, IMP_IMPORT, s.t[i].off, 0, 0, no_text(), name, no_text(), no_text())
 
 
 cdef void lua_rows(State *s) noexcept nogil:
@@ -1250,7 +1242,7 @@ cdef void bash_rows(State *s) noexcept nogil:
         while path.n and (path.p[path.n - 1] == 34 or path.p[path.n - 1] == 39):
             path.n -= 1
         if path.n:
-            row(s, IMP_DYNAMIC, s.t[i].off, 0, 0, path, no_text(), no_text(), no_text())
+            row(s, IMP_INCLUDE, s.t[i].off, 0, 0, path, no_text(), no_text(), no_text())
 
 
 cdef void zig_rows(State *s) noexcept nogil:

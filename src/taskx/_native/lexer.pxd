@@ -242,6 +242,7 @@ ctypedef struct Work:
     Buf stack           # Bracket
     Buf lines           # uint32: offset of each line's start
     Buf pairs           # uint64: ident index << 32 | ident index
+    Buf defines         # int32: token indexes of #define lines
     Buf branches        # saved bracket stacks of open #if
     Buf ranges          # TSRange: what the grammar is to see
     Buf syms            # Sym

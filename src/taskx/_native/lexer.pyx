@@ -707,6 +707,7 @@ cdef inline void begin(Work *w) noexcept nogil:
     w.stack.len = 0
     w.pairs.len = 0
     w.branches.len = 0
+    w.defines.len = 0
     w.n_tokens = 0
     w.n_idents = 0
     w.max_depth = 0
@@ -1189,7 +1190,7 @@ cdef void lex(Work *w, const LexSpec *spec) noexcept nogil:
                 directive_end = logical_end(w, i)
                 i = directive(w, spec, i, &directive_end, &if_depth, &else_depth)
                 in_else = TF_ELSE if else_depth else 0
-                fresh = 0
+                fresh = TF_FIRST if i > 0 and src[i - 1] == 10 else 0
                 last_kind = T_DIRECTIVE
                 last_ch = 0
                 chain = -1
@@ -1471,6 +1472,9 @@ cdef uint32_t directive(Work *w, const LexSpec *spec, uint32_t i, uint32_t *end,
         if length == 0:
             code = D_OTHER
         push_token(w, T_DIRECTIVE, code, off, length, TF_FIRST | (TF_ELSE if else_depth[0] else 0))
+        if code != D_OTHER and buf_room(&w.defines, 4):
+            (<int32_t *> (w.defines.data + w.defines.len))[0] = w.n_tokens - 1
+            w.defines.len += 4
         return off if length else j
     if (length == 7 and (memcmp(src + s, b"include", 7) == 0)) or (
             length == 6 and memcmp(src + s, b"import", 6) == 0) or (

@@ -100,9 +100,11 @@ class Batch:
     """uint64 of b."""
 
     term_off: memoryview
-    """uint32[n_files + 1] into `terms`."""
-    terms: memoryview
-    """Bytes: the terms of each file, each followed by one space."""
+    """uint32[n_files + 1]."""
+    term_hash: memoryview
+    """uint64: `hash_names` of each distinct term of the file, in any order."""
+    term_tf: memoryview
+    """uint8: how often the file has it, at most 255."""
     blob: memoryview
     """Bytes: names and strings."""
 
@@ -116,6 +118,12 @@ class Analyzer:
         whole: bool = ...,
     ) -> Analyzer: ...
     def analyze(
-        self, root: bytes, paths: list[bytes], languages: object, cancel: CancelFlag | None = None
+        self,
+        root: bytes,
+        paths: bytes,
+        path_off: object,
+        languages: object,
+        cancel: CancelFlag | None = None,
+        at: object = None,
     ) -> Batch: ...
     def analyze_text(self, data: bytes, language: int) -> Batch: ...

@@ -4,7 +4,7 @@ One `Analyzer` a worker thread. A batch runs without the GIL from the first file
 buffers of the work are kept between batches, those of the result belong to the `Batch`.
 """
 from cpython.bytes cimport PyBytes_AS_STRING
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawFree
 from libc.errno cimport EACCES, EINTR, ENOENT, ENOTDIR, errno
 from libc.stdint cimport (
     int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t)
@@ -17,15 +17,16 @@ from posix.unistd cimport close, read
 from ._types cimport (
     ENC_LATIN1, ENC_UTF8, ENC_UTF16BE, ENC_UTF16LE, FILE_BINARY, FILE_BUDGET, FILE_MINIFIED,
     FILE_PARSED, FILE_TEXT, FILE_TOO_LARGE, FILE_UNREADABLE, FILE_VANISHED, IDT_MEMBER, IDT_PATH,
-    IDT_USE, LANG_TYPESCRIPT, MAX_FILE_BYTES, hash64, hash_finish)
+    IDT_USE, LANG_C, LANG_CPP, MAX_FILE_BYTES, hash64, hash_finish)
 from .arena cimport (
     Buf, Out, Sym, buf_free, buf_room, push_bytes, push_i32, push_u8, push_u16, push_u32, push_u64)
-from .cancel cimport CancelFlag
+from .cancel cimport CancelFlag, tx_flag_get
 from .extract cimport Grammar, GrammarTable, TreeParser, parse_symbols
 from .imports cimport bind_names, find_imports
 from .lexer cimport (
     Ident, KW_SOFT, L_MARKUP, LexSpec, Token, Work, build_spec, find_lines, lex, line_of)
-from .terms cimport TX_WORD_CAP, tx_word
+from .outline_c cimport outline_c
+from .termset cimport TermSet
 
 from .extract import language_abi, node_types
 
@@ -53,7 +54,6 @@ cdef enum:
     MAX_LANGUAGES = 512
     MAX_DEPTH = 2500    # of brackets and of indents that a grammar is given
     MAX_INDENTS = 250   # 511 kill a grammar's scanner
-    TERM_REPEAT = 8
     PARSE_BUDGET_NS = 2000000000
     PLAIN = 1           # Analyzer.kinds: words only
     SCRIPT = 2          # TypeScript inside <script>
@@ -127,7 +127,7 @@ cdef class Batch:
     cdef readonly object imp_alias_off, imp_alias_len, imp_attr_off, imp_attr_len
     cdef readonly object idt_off, idt_hash, idt_flags
     cdef readonly object q_off, q_hash, m_hash
-    cdef readonly object term_off, terms, blob
+    cdef readonly object term_off, term_hash, term_tf, blob
 
 
 cdef Batch as_batch(Out *out, bint cancelled):
@@ -172,7 +172,8 @@ cdef Batch as_batch(Out *out, bint cancelled):
     b.q_hash = take(&out.q_hash, b"Q", 8)
     b.m_hash = take(&out.m_hash, b"Q", 8)
     b.term_off = take(&out.term_off, b"I", 4)
-    b.terms = take(&out.terms, b"B", 1)
+    b.term_hash = take(&out.term_hash, b"Q", 8)
+    b.term_tf = take(&out.term_tf, b"B", 1)
     b.blob = take(&out.blob, b"B", 1)
     return b
 
@@ -562,7 +563,7 @@ cdef bint sort_uses(Buf *from_buf, Buf *to_buf, uint32_t n, Buf *counts) noexcep
     return True
 
 
-cdef void put_idents(Work *w, Out *out) noexcept nogil:
+cdef void put_idents(Work *w, TermSet terms, Out *out) noexcept nogil:
     """Identifiers, pairs and terms of the lexed file."""
     cdef Ident *idents = <Ident *> w.idents.data
     cdef Use *use
@@ -570,9 +571,6 @@ cdef void put_idents(Work *w, Out *out) noexcept nogil:
     cdef uint32_t n = 0, count, k, repeat
     cdef uint64_t pair, last
     cdef uint64_t *pairs
-    cdef int length
-    cdef bint keyword
-    cdef size_t start
     w.scratch.len = 0
     if not buf_room(&w.scratch, <size_t> (w.n_idents + 1) * sizeof(Use)):
         w.lost = True
@@ -584,30 +582,11 @@ cdef void put_idents(Work *w, Out *out) noexcept nogil:
             use[n].flags = idents[i].flags
             use[n].ident = <uint32_t> i
             n += 1
-        # Terms, in the order of first use.
-        keyword = idents[i].kw != 0 and idents[i].kw < KW_SOFT
         repeat = idents[i].n_text
-        if not keyword:
+        if idents[i].kw == 0 or idents[i].kw >= KW_SOFT:
             repeat += idents[i].n_code
         if repeat and idents[i].len < 200:
-            if not buf_room(&out.terms, TX_WORD_CAP):
-                w.lost = True
-                return
-            start = out.terms.len
-            length = tx_word(w.src + idents[i].off, idents[i].len, out.terms.data + start,
-                             TX_WORD_CAP)
-            if length > 0:
-                out.terms.len += <size_t> length
-                if repeat > TERM_REPEAT:
-                    repeat = TERM_REPEAT
-                if repeat > 1:
-                    if not buf_room(&out.terms, <size_t> length * repeat):
-                        w.lost = True
-                        return
-                    for k in range(1, repeat):
-                        memcpy(out.terms.data + out.terms.len, out.terms.data + start,
-                               <size_t> length)
-                        out.terms.len += <size_t> length
+            terms.word(w.src + idents[i].off, idents[i].len, hash_finish(idents[i].h), repeat)
     if n:
         if not sort_uses(&w.scratch, &w.scratch2, n, &w.walk):
             w.lost = True
@@ -633,6 +612,8 @@ cdef void put_idents(Work *w, Out *out) noexcept nogil:
             last = pair
             push_u64(&out.q_hash, hash_finish(idents[pair >> 32].h))
             push_u64(&out.m_hash, hash_finish(idents[<uint32_t> pair].h))
+    if terms.flush(&out.term_hash, &out.term_tf) < 0:
+        w.lost = True
 
 
 cdef inline bint sym_before(const Sym *a, const Sym *b) noexcept nogil:
@@ -695,9 +676,11 @@ cdef class Analyzer:
     cdef object load
     cdef dict tables
     cdef TreeParser parser
+    cdef TermSet terms
     cdef Work w
     cdef Buf raw
     cdef Buf text
+    cdef Buf path
     cdef LexSpec *specs[MAX_LANGUAGES]
     cdef Grammar *grammars[MAX_LANGUAGES]
     cdef uint8_t[MAX_LANGUAGES] kinds
@@ -708,11 +691,13 @@ cdef class Analyzer:
         self.load = load
         self.tables = {}
         self.parser = TreeParser()
+        self.terms = TermSet()
         self.budget_ns = budget_ns
         self.whole = whole
         memset(&self.w, 0, sizeof(Work))
         memset(&self.raw, 0, sizeof(Buf))
         memset(&self.text, 0, sizeof(Buf))
+        memset(&self.path, 0, sizeof(Buf))
         memset(self.specs, 0, sizeof(self.specs))
         memset(self.grammars, 0, sizeof(self.grammars))
         memset(self.kinds, 0, sizeof(self.kinds))
@@ -726,6 +711,7 @@ cdef class Analyzer:
         buf_free(&w.lines)
         buf_free(&w.pairs)
         buf_free(&w.branches)
+        buf_free(&w.defines)
         buf_free(&w.ranges)
         buf_free(&w.syms)
         buf_free(&w.scratch)
@@ -733,6 +719,7 @@ cdef class Analyzer:
         buf_free(&w.walk)
         buf_free(&self.raw)
         buf_free(&self.text)
+        buf_free(&self.path)
 
     cdef int prepare(self, int language) except -1:
         """Loads a language's tables the first time it is seen."""
@@ -749,50 +736,61 @@ cdef class Analyzer:
         self.specs[language] = &lex_table.spec
         return 0
 
-    def analyze(self, bytes root, list paths, object languages, CancelFlag cancel=None):
-        """Analyses `paths` (bytes, relative to `root`); languages: an id for each, int16.
+    def analyze(self, bytes root, bytes paths, object path_off, object languages,
+                CancelFlag cancel=None, object at=None):
+        """Analyses files below `root`, in order: a row for each, after a cancel for those before.
 
-        The result has a row for each path, in order; after a cancel for those before it.
+        paths, path_off: names relative to `root` as a blob and uint32[n + 1] offsets into it.
+        languages: int16[n], the id of each. at: int32[1] that holds the index of the file in
+        work, -1 at the end, so that a process that died leaves the number of the guilty file.
         """
-        cdef Py_ssize_t n = len(paths), i
+        cdef const uint32_t[::1] offs = memoryview(path_off)
         cdef const int16_t[::1] ids = memoryview(languages)
-        cdef const char **names
+        cdef int32_t[::1] place
+        cdef int32_t nowhere = -1
+        cdef int32_t *here = &nowhere
+        cdef Py_ssize_t n = ids.shape[0], i
+        cdef const char *names = PyBytes_AS_STRING(paths)
+        cdef size_t n_names = <size_t> len(paths)
         cdef int fd
         cdef Out out
         cdef const int *flag = &cancel.value if cancel is not None else NULL
         cdef bint cancelled = False
-        cdef bytes path
-        if ids.shape[0] != n:
-            raise ValueError(f"{n} paths, but {ids.shape[0]} language ids")
+        if offs.shape[0] != n + 1:
+            raise ValueError(f"{offs.shape[0] - 1} paths, but {n} language ids")
         for i in range(n):
+            if not offs[i] <= offs[i + 1] <= n_names:
+                raise ValueError(f"path {i} lies outside the blob")
             self.prepare(ids[i])
+        if at is not None:
+            place = memoryview(at)
+            here = &place[0]
         fd = open(PyBytes_AS_STRING(root), O_RDONLY | O_CLOEXEC)
         if fd < 0:
             raise OSError(errno, "cannot open the root", root)
-        names = <const char **> PyMem_RawMalloc((<size_t> n + 1) * sizeof(char *))
-        if names == NULL:
-            close(fd)
-            raise MemoryError
-        for i in range(n):
-            path = paths[i]
-            names[i] = PyBytes_AS_STRING(path)
         memset(&out, 0, sizeof(Out))
         try:
             with nogil:
                 start_offsets(&out)
                 for i in range(n):
-                    if flag != NULL and flag[0]:
+                    if flag != NULL and tx_flag_get(flag):
                         cancelled = True
                         break
-                    self.one_file(fd, names[i], ids[i], &out, flag)
+                    here[0] = <int32_t> i
+                    self.path.len = 0
+                    push_bytes(&self.path, names + offs[i], offs[i + 1] - offs[i])
+                    push_u8(&self.path, 0)
+                    if self.path.failed:
+                        break
+                    self.one_file(fd, <const char *> self.path.data, ids[i], &out, flag)
                     if self.w.lost:
                         break
-            if self.w.lost or out_failed(&out):
+                here[0] = -1
+            if self.w.lost or self.path.failed or out_failed(&out):
                 self.w.lost = False
                 raise MemoryError
             return as_batch(&out, cancelled)
         finally:
-            PyMem_RawFree(names)
             close(fd)
             out_free(&out)
 
@@ -860,9 +858,9 @@ cdef class Analyzer:
                 if not plain:
                     bind_names(w, spec)
                     find_imports(w, spec, out, file)
-                facts.status = self.symbols_of(grammar, n_lines, out, cancel)
+                facts.status = self.symbols_of(spec, grammar, n_lines, out, cancel)
                 put_symbols(w, out, file)
-                put_idents(w, out)
+                put_idents(w, self.terms, out)
         push_u8(&out.status, facts.status)
         push_u8(&out.encoding, facts.encoding)
         push_u64(&out.size, <uint64_t> facts.size)
@@ -871,14 +869,18 @@ cdef class Analyzer:
         push_i32(&out.n_lines, n_lines)
         push_u32(&out.idt_off, <uint32_t> (out.idt_hash.len >> 3))
         push_u32(&out.q_off, <uint32_t> (out.q_hash.len >> 3))
-        push_u32(&out.term_off, <uint32_t> out.terms.len)
+        push_u32(&out.term_off, <uint32_t> (out.term_hash.len >> 3))
         out.n_files += 1
 
-    cdef uint8_t symbols_of(self, const Grammar *grammar, int32_t n_lines, Out *out,
-                            const int *cancel) noexcept nogil:
+    cdef uint8_t symbols_of(self, const LexSpec *spec, const Grammar *grammar, int32_t n_lines,
+                            Out *out, const int *cancel) noexcept nogil:
         """Fills w.syms; the file's status."""
         cdef Work *w = &self.w
         cdef int result
+        if not self.whole:
+            if spec.lang == LANG_C or spec.lang == LANG_CPP:
+                outline_c(w, &out.blob, spec.lang == LANG_CPP)
+                return FILE_PARSED
         if grammar == NULL:
             return FILE_TEXT
         if w.max_depth > MAX_DEPTH or indents_deep(w, n_lines):
