@@ -216,7 +216,13 @@ def _call(target: str, *arguments: object) -> int:
     import importlib
 
     module, _, function = target.partition(":")
-    code: int = getattr(importlib.import_module(module), function)(*arguments)
+    try:
+        front = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        return _fail(EXIT_SWITCHED_OFF, "this build does not have it")
+    code: int = getattr(front, function)(*arguments)
     return code
 
 

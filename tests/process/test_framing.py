@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import parts
 from tests.process.client import Runtime
 from tests.process.conftest import StartProbe
 
@@ -325,3 +326,23 @@ def test_sockets_as_standard_streams() -> None:
                 assert json.loads(replies.readline()) == {"jsonrpc": "2.0", "id": 1, "result": None}
             ours.close()
             assert process.wait(20) == 0
+
+
+READER = """
+const lines = require("node:readline").createInterface({ input: process.stdin });
+lines.on("line", (line) => console.log(JSON.parse(line).result.text.length));
+"""
+
+
+def test_F1_a_reader_that_honours_unicode_line_ends_gets_whole_messages(probe: StartProbe) -> None:
+    runtime = probe()
+    text = "a\u2028b\u2029c\u0085d"
+    assert runtime.result("probe/echo", {"text": text}) == {"text": text}
+    done = subprocess.run(
+        [parts.node(), "-e", READER],
+        input=runtime.lines[-1] + b"\n",
+        capture_output=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout == b"7\n"

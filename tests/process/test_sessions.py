@@ -71,7 +71,8 @@ def test_X01_files_and_folders_are_private(tmp_path: Path) -> None:
     with Runtime() as runtime:
         runtime.initialize(dataDir=str(data_dir), sessionId="s1")
         assert runtime.finish() == 0
-    assert (data_dir / "sessions").stat().st_mode & 0o777 == 0o700
+    for folder in (data_dir.parent, data_dir, data_dir / "sessions"):
+        assert folder.stat().st_mode & 0o777 == 0o700
     for path in (data_dir / "sessions").iterdir():
         assert path.stat().st_mode & 0o777 == 0o600
 

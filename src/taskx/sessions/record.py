@@ -11,6 +11,7 @@ opens the log closes what was open and adds the end that is missing.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -41,6 +42,17 @@ def sessions_dir(data_dir: str) -> str:
     return os.path.join(data_dir, "sessions")
 
 
+def make_private_folder(path: str) -> None:
+    """Makes a folder and those above it that are missing, for this user only."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent != path:
+        make_private_folder(parent)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+
+
 def is_live(data_dir: str, session_id: str) -> bool:
     """Whether a live process holds the session."""
     return valid_id(session_id) and is_held(_lock_path(data_dir, session_id))
@@ -69,7 +81,7 @@ class Session:
         self._fd = -1
         if data_dir is None:
             return
-        os.makedirs(sessions_dir(data_dir), mode=0o700, exist_ok=True)
+        make_private_folder(sessions_dir(data_dir))
         self._lease = Lease(_lock_path(data_dir, session_id), session_id)
         try:
             self._fd = _open_log(_log_path(data_dir, session_id))
