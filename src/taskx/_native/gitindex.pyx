@@ -4,8 +4,8 @@ Source: git's documentation, gitformat-index. Entries of all merge stages count;
 (sparse index) are not on disk and do not.
 """
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef enum:
@@ -18,6 +18,16 @@ cdef enum:
     KIND_OF_TREE = 0
     KIND_OF_FILE = 1
     KIND_OF_LINK = 2
+    # Stamp.state
+    STATE_PLAIN = 0
+    STATE_SKIPPED = 1       # not to be compared with the disk
+    STATE_OPEN = 2          # unmerged, or only meant to be added: a change in any case
+    SECONDS_AT = 8
+    SIZE_AT = 36
+    FLAG_VALID = 0x8000
+    FLAG_STAGE = 0x3000
+    EXTRA_SKIP = 0x4000
+    EXTRA_INTENT = 0x2000
 
 
 cdef inline uint32_t big32(const unsigned char *p) noexcept nogil:
@@ -64,6 +74,8 @@ cdef void tracked_free(Tracked *tracked) noexcept nogil:
     PyMem_RawFree(tracked.names)
     PyMem_RawFree(tracked.offsets)
     PyMem_RawFree(tracked.kinds)
+    PyMem_RawFree(tracked.stamps)
+    tracked.stamps = NULL
     tracked.names = NULL
     tracked.offsets = NULL
     tracked.kinds = NULL
@@ -73,8 +85,9 @@ cdef void tracked_free(Tracked *tracked) noexcept nogil:
 cdef bint tracked_room(Tracked *tracked, size_t n_entries) noexcept nogil:
     tracked.offsets = <uint32_t *> PyMem_RawMalloc((n_entries + 1) * sizeof(uint32_t))
     tracked.kinds = <uint8_t *> PyMem_RawMalloc(n_entries + 1)
+    tracked.stamps = <Stamp *> PyMem_RawCalloc(n_entries + 1, sizeof(Stamp))
     tracked.n = 0
-    if tracked.offsets == NULL or tracked.kinds == NULL:
+    if tracked.offsets == NULL or tracked.kinds == NULL or tracked.stamps == NULL:
         return False
     tracked.offsets[0] = 0
     return True
@@ -90,6 +103,7 @@ cdef int64_t read_entries(const unsigned char *data, size_t n, size_t n_hash,
     cdef unsigned char *grown
     cdef unsigned int flags, kind
     cdef unsigned char c
+    cdef Stamp *stamp
     if n < 12 or memcmp(data, b"DIRC", 4) != 0:
         return -1
     version = big32(data + 4)
@@ -104,10 +118,22 @@ cdef int64_t read_entries(const unsigned char *data, size_t n, size_t n_hash,
             return -1
         flags = (<unsigned int> data[name - 2] << 8) | data[name - 1]
         kind = ((<unsigned int> data[at + MODE_AT + 2] << 8) | data[at + MODE_AT + 3]) & 0xF000
+        stamp = &tracked.stamps[tracked.n]
+        stamp.size = big32(data + at + SIZE_AT)
+        stamp.seconds = big32(data + at + SECONDS_AT)
+        stamp.nanoseconds = big32(data + at + SECONDS_AT + 4)
+        stamp.name_at = at + FIXED_BYTES
+        stamp.state = (STATE_OPEN if flags & FLAG_STAGE else
+                       STATE_SKIPPED if flags & FLAG_VALID else STATE_PLAIN)
         if flags & FLAG_EXTENDED:
             name += 2
             if version < 3 or name >= n:
                 return -1
+            flags = (<unsigned int> data[name - 2] << 8) | data[name - 1]
+            if flags & EXTRA_INTENT:
+                stamp.state = STATE_OPEN
+            elif flags & EXTRA_SKIP:
+                stamp.state = STATE_SKIPPED
         keep = 0
         if version == 4:
             # How much to drop from the end of the previous name, then what to add to it.
@@ -156,6 +182,13 @@ cdef int64_t read_entries(const unsigned char *data, size_t n, size_t n_hash,
     return at
 
 
+# Whether a file of this size and time is as git last saw it.
+cdef inline bint agrees(const Stamp *stamp, int64_t size, int64_t mtime_ns) noexcept nogil:
+    return (<uint32_t> size == stamp.size
+            and <uint32_t> (mtime_ns // 1000000000) == stamp.seconds
+            and (stamp.nanoseconds == 0 or mtime_ns % 1000000000 == stamp.nanoseconds))
+
+
 @cython.final
 cdef class GitIndex:
     """The tracked paths. Empty bytes are an index without entries.
@@ -171,13 +204,15 @@ cdef class GitIndex:
             return
         with nogil:
             end = read_entries(p, n, n_hash, &self.tracked)
+        self.data = data
+        self.n_hash = n_hash
         if end == -2:
             raise MemoryError
         if end < 0:
             raise ValueError("not a git index")
-        self.read_link(data, end, n_hash)
+        self.read_extensions(data, end, n_hash)
 
-    cdef int read_link(self, bytes data, size_t at, size_t n_hash) except -1:
+    cdef int read_extensions(self, bytes data, size_t at, size_t n_hash) except -1:
         # Extensions: four letters, a length, that many bytes; a checksum ends the file.
         cdef const unsigned char *p = data
         cdef size_t n = len(data), size
@@ -188,7 +223,8 @@ cdef class GitIndex:
             if memcmp(p + at, b"link", 4) == 0 and size >= n_hash:
                 self.link = data[at + 8:at + 8 + n_hash]
                 self.link_body = data[at + 8 + n_hash:at + 8 + size]
-                break
+            elif memcmp(p + at, b"TREE", 4) == 0:
+                self.tree = data[at + 8:at + 8 + size]
             at += 8 + size
         return 0
 
@@ -227,6 +263,66 @@ cdef class GitIndex:
              self.tracked.kinds[i] == KIND_OF_LINK)
             for i in range(self.tracked.n)
         ]
+
+    def suspects(self, const unsigned char[::1] paths not None,
+                 const uint32_t[::1] off not None, const int64_t[::1] size not None,
+                 const int64_t[::1] mtime_ns not None, size_t limit):
+        """Tracked files that a table of files (sorted) shows otherwise, or not at all.
+
+        Entries to skip do not count; unmerged ones do. At most `limit` paths.
+        """
+        cdef int64_t i = 0, row = 0, n = off.shape[0] - 1
+        cdef const Stamp *stamp
+        cdef const unsigned char *name
+        cdef size_t n_name
+        cdef int order = 1
+        cdef bint same
+        found = []
+        if n < 0 or size.shape[0] < n or mtime_ns.shape[0] < n or off[n] > paths.shape[0]:
+            raise ValueError("columns of different lengths")
+        for i in range(self.tracked.n):
+            stamp = &self.tracked.stamps[i]
+            if self.tracked.kinds[i] != KIND_OF_FILE or stamp.state == STATE_SKIPPED:
+                continue
+            name = self.tracked.names + self.tracked.offsets[i]
+            n_name = self.tracked.offsets[i + 1] - self.tracked.offsets[i]
+            order = 1
+            while row < n:
+                order = compare(&paths[off[row]], off[row + 1] - off[row], name, n_name)
+                if order >= 0:
+                    break
+                row += 1
+            same = order == 0 and row < n and stamp.state == STATE_PLAIN
+            if not same or not agrees(stamp, size[row], mtime_ns[row]):
+                found.append(name[:n_name])
+                if <size_t> len(found) >= limit:
+                    break
+        return found
+
+    cdef const Stamp *stamp_of(self, bytes path) except NULL:
+        cdef int64_t i = lower_bound(&self.tracked, path, len(path))
+        if tracked_kind(&self.tracked, path, len(path)) == 0:
+            raise KeyError(path)
+        return &self.tracked.stamps[i]
+
+    def agrees(self, bytes path not None, int64_t size, int64_t mtime_ns):
+        """Whether git last saw the file with this size and time. Raises KeyError."""
+        return agrees(self.stamp_of(path), size, mtime_ns)
+
+    def size(self, bytes path not None):
+        """Of the file as git last saw it, modulo 2**32. Raises KeyError."""
+        return self.stamp_of(path).size
+
+    def object_name(self, bytes path not None):
+        """Name of the content that is tracked. Raises KeyError."""
+        cdef size_t at = self.stamp_of(path).name_at
+        return self.data[at:at + self.n_hash] if at else b""
+
+    def is_open(self, bytes path not None):
+        """Whether the path is unmerged or only meant to be added."""
+        cdef int64_t i = lower_bound(&self.tracked, path, len(path))
+        return (tracked_kind(&self.tracked, path, len(path)) != 0
+                and self.tracked.stamps[i].state == STATE_OPEN)
 
     def kind(self, bytes path not None):
         """0 not tracked, 1 a file, 2 a submodule."""

@@ -267,6 +267,30 @@ cdef class LanguageTable:
             raise MemoryError
         return out
 
+    def find(self, const unsigned char[::1] paths not None, const uint32_t[::1] off not None):
+        """Rows whose name or extension is in the table, as int32 in bytes."""
+        cdef int64_t n = off.shape[0] - 1, i, count = 0
+        cdef const unsigned char *p
+        cdef const uint32_t *c_off
+        cdef int32_t *rows
+        if n < 0 or n > 0x7fffffff:
+            raise ValueError("columns of different lengths")
+        check_offsets(off, paths.shape[0])
+        p = &paths[0] if paths.shape[0] else NULL
+        c_off = &off[0]
+        rows = <int32_t *> PyMem_RawMalloc(n * sizeof(int32_t) + 1)
+        if rows == NULL:
+            raise MemoryError
+        with nogil:
+            for i in range(n):
+                if self.by_name(p + c_off[i], c_off[i + 1] - c_off[i], False) > 0:
+                    rows[count] = <int32_t> i
+                    count += 1
+        try:
+            return PyBytes_FromStringAndSize(<char *> rows, count * sizeof(int32_t))
+        finally:
+            PyMem_RawFree(rows)
+
     cdef int16_t by_name(self, const unsigned char *path, uint32_t n, bint runs) noexcept nogil:
         cdef unsigned char small[LONGEST_WORD]
         cdef uint32_t start = n, dot, i, n_word
