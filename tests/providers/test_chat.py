@@ -367,7 +367,10 @@ def test_V09_structured_reasoning_of_openrouter_goes_back_whole(runtime: Runtime
 
 def test_V09_effort_is_asked_for_in_each_vendors_words(runtime: Runtime) -> None:
     wanted: dict[str, dict[str, Any]] = {
-        "anthropic": {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}},
+        "anthropic": {
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {"effort": "high"},
+        },
         "openai": {"reasoning_effort": "high"},
         "ollama": {"think": True},
     }

@@ -13,7 +13,6 @@ from taskx.engines.classify import classify
 from taskx.errors import InvalidParams, ProviderError
 from taskx.protocol.base import UNSET
 from taskx.protocol.chat import ChatRequest, Message, TextPart
-from taskx.protocol.providers import ProviderConfig
 from taskx.protocol.refine import RefineParams, RefineResult, Route, TaskKind
 
 if TYPE_CHECKING:
@@ -48,14 +47,12 @@ async def refine(providers: Providers, workspace: Any, params: RefineParams) -> 
     if not params.prompt.strip():
         raise InvalidParams("params.prompt: expected a prompt that is not blank")
     kind = classify(params.prompt)
-    provider, routed = route(kind, params.routes), True
-    if provider is None:
-        routed = False
-        if params.provider is UNSET:
-            raise InvalidParams(
-                f"params.provider: required, since no route is for prompts of kind `{kind}`"
-            )
-        provider = params.provider
+    route = route_for(kind, params.routes)
+    provider = route.provider if route is not None else params.provider
+    if provider is UNSET:
+        raise InvalidParams(
+            f"params.provider: required, since no route is for prompts of kind `{kind}`"
+        )
     excerpts = await _excerpts(workspace, params)
     request = ChatRequest(
         system=SYSTEM,
@@ -72,13 +69,13 @@ async def refine(providers: Providers, workspace: Any, params: RefineParams) -> 
     if not text:
         raise ProviderError("protocol", f"model {provider.model} answered without any text")
     return RefineResult(
-        text=text, kind=kind, model=provider.model, routed=routed, usage=result.usage
+        text=text, kind=kind, model=provider.model, routed=route is not None, usage=result.usage
     )
 
 
-def route(kind: TaskKind, routes: Sequence[Route]) -> ProviderConfig | None:
-    """The provider of the first route for this kind."""
-    return next((candidate.provider for candidate in routes if kind in candidate.kinds), None)
+def route_for(kind: TaskKind, routes: Sequence[Route]) -> Route | None:
+    """The first route for this kind of task."""
+    return next((route for route in routes if kind in route.kinds), None)
 
 
 def cleaned(text: str) -> str:

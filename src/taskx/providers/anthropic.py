@@ -84,7 +84,9 @@ def _thinking(request: ChatRequest, model: str, refused: frozenset[str]) -> Json
     if effort is UNSET or effort == "off" or quirks.NO_THINKING in refused:
         return {}
     if catalog.thinks_adaptively(model):
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+        # Some models leave the words of their reasoning out unless they are asked for.
+        thinking = {"type": "adaptive", "display": "summarized"}
+        return {"thinking": thinking, "output_config": {"effort": effort}}
     budget = int(request.max_tokens * _THINKING_SHARE[effort])
     if budget < _MIN_THINKING_TOKENS:
         return {}

@@ -19,8 +19,9 @@ from taskx.engines.agent.running import Running
 from taskx.engines.agent.task import AgentTask
 from taskx.engines.agent.toolbox import Toolbox
 from taskx.engines.agent.turn import Models
+from taskx.engines.classify import classify
 from taskx.engines.ports import Client, Emit
-from taskx.engines.refine import classify, route_for
+from taskx.engines.refine import route_for
 from taskx.protocol import agent as events
 from taskx.protocol.agent import AgentRunParams, EditorContext, Role
 from taskx.protocol.chat import ContentPart, ImagePart, Message, TextPart
