@@ -201,6 +201,9 @@ class Scanner:
             if path == self.root:
                 return [b""]
             above, name = os.path.split(path)
+            while above not in folders and not os.path.isdir(above) and above != self.root:
+                # The folder is gone too: with it goes all that was below.
+                above, name = os.path.split(above)
             if above not in folders:
                 folders[above] = self._below(os.path.realpath(above))
             folder = folders[above]

@@ -251,7 +251,8 @@ CASES: dict[str, tuple[Files, str, list[str], list[str], list[Row]]] = {
     "ci": (
         {
             ".github/workflows/ci.yml": "steps:\n  - run: pytest -q\n  - run: |\n"
-            "      pip install x\n      ruff check src\n  - run: pytest ${{ matrix.x }}\n  - name: x\n"
+            "      pip install x\n      ruff check src\n"
+            "  - run: pytest ${{ matrix.x }}\n  - name: x\n"
             "    run: 'cargo test --all'\n",
             ".gitlab-ci.yml": "test:\n  script:\n    - go test ./...\n    - pytest -q\n",
         },
