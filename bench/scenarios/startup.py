@@ -1,9 +1,11 @@
 """Time from process start to the reply of `initialize`, and memory then, beside a peer.
 
-    python bench/scenarios/startup.py [--rounds 15] [--peer PATH/TO/codex]
+    python bench/scenarios/startup.py [--rounds 15] [--peer PATH/TO/codex] [--most RATIO]
 
-Runs alternate, so that both meet the same machine; medians are printed. The peer is the native
-`codex` program (npm package `@openai/codex`), started as `codex app-server`.
+Runs alternate, so that all meet the same machine; medians are printed. One peer is always there: a
+Python program that imports asyncio and json and answers one line. The other is the native `codex`
+program (npm package `@openai/codex`), started as `codex app-server`. With --most the exit code is 1
+when taskx takes more than RATIO times as long as a peer, or has more than 60 MiB resident.
 """
 
 from __future__ import annotations
@@ -25,6 +27,16 @@ PEER = {
     "method": "initialize",
     "params": {"clientInfo": {"name": "bench", "title": "bench", "version": "0"}},
 }
+
+
+BARE = """
+import asyncio, json, sys
+message = json.loads(sys.stdin.readline())
+print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}), flush=True)
+sys.stdin.read()
+"""
+
+MOST_RESIDENT_MIB = 60
 
 
 def run(command: list[str], request: dict[str, object], home: str) -> tuple[float, float]:
@@ -59,11 +71,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--peer", help="the native codex program")
+    parser.add_argument("--most", type=float, help="the largest ratio to a peer that is good")
     arguments = parser.parse_args()
     program = shutil.which("task-x-runtime", path=os.path.dirname(sys.executable))
     if program is None:
         raise SystemExit("task-x-runtime is not installed beside this Python")
-    commands = {"taskx": ([program], OURS)}
+    commands = {
+        "taskx": ([program], OURS),
+        "asyncio": ([sys.executable, "-c", BARE], OURS),
+    }
     if arguments.peer:
         commands["codex"] = ([arguments.peer, "app-server"], PEER)
     runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
@@ -71,13 +87,19 @@ def main() -> None:
         for _ in range(arguments.rounds):
             for name, (command, request) in commands.items():
                 runs[name].append(run(command, request, home))
+    medians = {}
     for name, values in runs.items():
         times = [taken for taken, _ in values]
+        resident = statistics.median(rss for _, rss in values)
+        medians[name] = statistics.median(times)
         print(
-            f"{name:6} {statistics.median(times):7.1f} ms "
-            f"({min(times):.1f} to {max(times):.1f}), "
-            f"{statistics.median(rss for _, rss in values):.0f} MiB"
+            f"{name:8} {medians[name]:7.1f} ms ({min(times):.1f} to {max(times):.1f}), "
+            f"{resident:.0f} MiB, taskx takes {medians['taskx'] / medians[name]:.2f} of it"
         )
+    largest = medians["taskx"] / min(medians.values())
+    resident = statistics.median(rss for _, rss in runs["taskx"])
+    if arguments.most and (largest > arguments.most or resident > MOST_RESIDENT_MIB):
+        raise SystemExit(f"too slow or too large: {largest:.2f} times a peer, {resident:.0f} MiB")
 
 
 if __name__ == "__main__":
