@@ -48,6 +48,8 @@ EXTENSIONS = {
     "symbols": False,
     "tables": False,
     "terms": False,
+    "scoring": False,
+    "names": False,
     "termset": False,
 }
 

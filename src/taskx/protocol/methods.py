@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from taskx.protocol import chat, lifecycle, providers, refine
+from taskx.protocol import chat, context, lifecycle, providers, refine
 
 Direction = Literal["client", "server"]
 
@@ -107,6 +107,31 @@ _ROWS = (
         params=refine.RefineParams,
         result=refine.RefineResult,
         handler="taskx.fronts.runtime.refine:refine",
+    ),
+    # Context
+    Method(
+        "context/retrieve",
+        "request",
+        params=context.RetrieveParams,
+        result=context.RetrieveResult,
+        handler="taskx.fronts.runtime.context:retrieve",
+        needs_workspace=True,
+    ),
+    Method(
+        "workspace/symbols",
+        "request",
+        params=context.SymbolsParams,
+        result=context.SymbolsResult,
+        handler="taskx.fronts.runtime.context:symbols",
+        needs_workspace=True,
+    ),
+    Method(
+        "workspace/outline",
+        "request",
+        params=context.OutlineParams,
+        result=context.OutlineResult,
+        handler="taskx.fronts.runtime.context:outline",
+        needs_workspace=True,
     ),
 )
 

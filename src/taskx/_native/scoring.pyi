@@ -1,0 +1,39 @@
+from array import array
+
+from taskx.workspace.index.segment import Segment
+
+FEATURES: tuple[str, ...]
+
+class Matcher:
+    def __init__(
+        self,
+        terms: list[tuple[bytes, int, float]],
+        weights: list[tuple[float, float]],
+        names: list[tuple[bytes, float, bytes]],
+    ) -> None:
+        """terms: (term, concept, share of it); weights per concept: (text weight, head weight);
+        names: (name, how sure it is meant as a name, its letters in lower case)."""
+
+    def present(self, text: bytes) -> int:
+        """A bit per concept whose own term stands in the text."""
+
+class SegmentReader:
+    def __init__(self, segment: Segment) -> None: ...
+    def features(self, matcher: Matcher, index: int) -> array[float]:
+        """What path and symbols say, in the order of FEATURES."""
+    def definition(self, matcher: Matcher, index: int) -> int:
+        """Row of the symbol that a queried name means, or -1."""
+    def chunks(
+        self, matcher: Matcher, index: int, text: bytes, fresh: bool, limit: int
+    ) -> tuple[float, float, float, list[tuple[int, int, float, int, int]]]:
+        """Scores the pieces of a file.
+
+        text: UTF-8. fresh: the text is what was indexed, so the symbols' lines hold.
+        Returns the best piece's score, the discounted sum of the next five, the share of the
+        question that the whole file covers, and the best pieces, best first, as (first line,
+        last line, score, concept bits, row of the symbol that a piece defines by a queried name or
+        its best-matching one, else -1); lines are 1-based and inclusive.
+        """
+
+def line_offsets(text: bytes) -> array[int]:
+    """Byte offset of each line start; the last entry is len(text)."""

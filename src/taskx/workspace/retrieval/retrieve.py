@@ -1,0 +1,118 @@
+"""`context/retrieve`: question in, snippets out. Runs in a worker thread on one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from taskx.protocol.context import Instruction, Retrieval, RetrieveResult
+from taskx.workspace.index.snapshot import Snapshot
+from taskx.workspace.retrieval import candidates, files, snippets, terms
+from taskx.workspace.retrieval.score import Scored, Scorer
+
+READ = 24
+READ_ALWAYS = 12
+"""Files whose text is read: what the index alone tells puts the right one among them. Past the
+first twelve, only while a text could still lift a file among the ten best."""
+GAIN = 0.9
+"""What a text usually adds at most."""
+PIECES = 8
+FOCUS_LIFT = 1.6
+NAMED_LIFT = 3.0
+"""Of a file whose path the question names."""
+
+
+class DependencyGraph(Protocol):
+    """What retrieval asks of the graph."""
+
+    def dependents(self, fid: int) -> int: ...
+
+
+class Cancelled(Exception):
+    """The caller no longer wants the answer."""
+
+
+def retrieve(
+    snapshot: Snapshot,
+    graph: DependencyGraph | None,
+    query: str,
+    budget_tokens: int,
+    focus_paths: list[str],
+    cancelled: Callable[[], bool] = lambda: False,
+    instructions: Callable[[list[str]], list[Instruction]] = lambda directories: [],
+) -> RetrieveResult:
+    """The best snippets for a question.
+
+    cancelled: asked between the stages; when true the call ends with Cancelled.
+    instructions: those that govern the given directories (relative to the root).
+    The same snapshot, graph, files and question give the same result.
+    """
+    question = terms.ask(snapshot, query)
+    found, named, focus = candidates.find(snapshot, question, focus_paths)
+    if cancelled():
+        raise Cancelled
+    scorer = Scorer(snapshot, question, found)
+    considered = rank(scorer, graph, found, named, focus)
+    if cancelled():
+        raise Cancelled
+    texts: dict[int, bytes] = {}
+    read: list[Scored] = []
+    for scored in considered[:READ]:
+        if len(read) >= READ_ALWAYS:
+            tenth = sorted((other.score for other in read), reverse=True)[9]
+            if scored.early + GAIN * scored.damping * scored.lift < tenth:
+                break
+        content = files.read(snapshot, scored.fid)
+        if content is None:
+            continue
+        texts[scored.fid], fresh = content
+        scorer.late(scored, texts[scored.fid], fresh, PIECES)
+        lift(scored, named)
+        read.append(scored)
+    if cancelled():
+        raise Cancelled
+    read.sort(key=lambda scored: (-scored.score, scored.path))
+    pieces = snippets.choose(read, texts, named)
+    chosen, used = snippets.fill(snapshot, question, scorer.matcher, pieces, texts, budget_tokens)
+    directories = {snippet.path.rpartition("/")[0] for snippet in chosen}
+    directories.update(path.strip("/") for path in focus_paths)
+    return RetrieveResult(
+        retrieval=Retrieval(
+            terms=question.words,
+            snippets=chosen,
+            files_considered=len(considered),
+            budget_tokens=budget_tokens,
+            used_tokens=used,
+        ),
+        instructions=instructions(sorted(directories)),
+    )
+
+
+def rank(
+    scorer: Scorer,
+    graph: DependencyGraph | None,
+    found: dict[int, float],
+    named: dict[int, int | None],
+    focus: set[int],
+) -> list[Scored]:
+    """Candidates by what the index tells of them, best first."""
+    considered = []
+    for fid, full_text in found.items():
+        scored = scorer.early(fid, full_text, graph.dependents(fid) if graph else 0)
+        if fid in focus:
+            scored.focus = True
+            scored.lift *= FOCUS_LIFT
+            scored.early = scored.early * FOCUS_LIFT + 0.2
+        if fid in named:
+            scored.early += 10.0
+        considered.append(scored)
+    considered.sort(key=lambda scored: (-scored.early, scored.path))
+    return considered
+
+
+def lift(scored: Scored, named: dict[int, int | None]) -> None:
+    """Files that the question names, and those in focus, come even where few words match."""
+    if scored.focus:
+        scored.score += 0.1
+    if scored.fid in named:
+        scored.score += NAMED_LIFT + (1.0 if named[scored.fid] is not None else 0.0)
