@@ -46,6 +46,8 @@ EXTENSIONS = {
     "postings": False,
     "scanner": False,
     "symbols": False,
+    "refgraph": False,
+    "symbols": True,
     "tables": False,
     "terms": False,
     "scoring": False,

@@ -1,0 +1,151 @@
+"""A built graph: nodes, edges both ways, degrees, cycles. Questions are in `queries.py`."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from taskx._native import refgraph
+from taskx.workspace.graph.columns import Tree
+
+if TYPE_CHECKING:
+    from taskx.workspace.graph.build import Maker
+
+# Version of the graph engine: grows whenever the same tree would give other edges.
+# 1: import and reference edges of twenty languages.
+ENGINE_VERSION = 1
+
+REFERENCE, IMPORT = 0, 1
+KIND_NAMES = ("reference", "import")
+MAX_HUBS = 10
+
+
+def ints(data: bytes | bytearray) -> memoryview[int]:
+    """int32 view of native results."""
+    return memoryview(data).cast("i")
+
+
+class Graph:
+    """Immutable. Nodes are numbers of `tree`; a node whose file is gone has no edges.
+
+    off, to, what: CSR of outgoing edges, sorted by (to, kind); what is kind | weight << 1.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        languages: Sequence[int],
+        off: bytes | bytearray,
+        to: bytes | bytearray,
+        what: bytes | bytearray,
+        maker: Maker | None = None,
+    ) -> None:
+        self.tree = tree
+        self.snapshot = tree.snapshot
+        self.languages = languages
+        self.off = ints(off)
+        self.to = ints(to)
+        self.what = ints(what)
+        self.maker = maker
+        self.build_ms = 0
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.off) - 1
+
+    @cached_property
+    def _back(self) -> tuple[memoryview[int], memoryview[int], memoryview[int]]:
+        off, source, edge = refgraph.reverse(self.off, self.to)
+        return ints(off), ints(source), ints(edge)
+
+    def back(self) -> tuple[memoryview[int], memoryview[int]]:
+        """Incoming edges: offsets per node, and the nodes they come from."""
+        return self._back[0], self._back[1]
+
+    def incoming(self, node: int) -> list[tuple[int, int]]:
+        """(from, what) of the edges that end at a node."""
+        off, source, edge = self._back
+        return [(source[k], self.what[edge[k]]) for k in range(off[node], off[node + 1])]
+
+    def outgoing(self, node: int) -> list[tuple[int, int]]:
+        """(to, what) of the edges that start at a node."""
+        start, end = self.off[node], self.off[node + 1]
+        return list(zip(self.to[start:end], self.what[start:end], strict=True))
+
+    @cached_property
+    def _degrees(self) -> tuple[memoryview[int], memoryview[int]]:
+        off, source = self.back()
+        degree, users = refgraph.degrees(self.off, self.to, off, source)
+        return ints(degree), ints(users)
+
+    @property
+    def degree(self) -> memoryview[int]:
+        """Distinct neighbours of each node, both directions."""
+        return self._degrees[0]
+
+    @property
+    def dependents(self) -> memoryview[int]:
+        """Distinct files that need each node."""
+        return self._degrees[1]
+
+    @cached_property
+    def n_import_edges(self) -> int:
+        return refgraph.count_kind(self.what, IMPORT)
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.to)
+
+    @cached_property
+    def _components(self) -> tuple[memoryview[int], list[list[int]]]:
+        component, count = refgraph.components(self.off, self.to, self.what, IMPORT)
+        numbers = ints(component)
+        sizes = array("i", bytes(4 * max(count, 1)))
+        for number in numbers:
+            sizes[number] += 1
+        cycles: dict[int, list[int]] = {}
+        if count != len(numbers):
+            for node, number in enumerate(numbers):
+                if sizes[number] > 1:
+                    cycles.setdefault(number, []).append(node)
+        paths = self.tree.paths
+        ordered = [sorted(nodes, key=lambda n: paths[n]) for nodes in cycles.values()]
+        ordered.sort(key=lambda nodes: (-len(nodes), paths[nodes[0]]))
+        return numbers, ordered
+
+    @property
+    def cycles(self) -> list[list[int]]:
+        """Import cycles: nodes in path order, the largest cycle first."""
+        return self._components[1]
+
+    @cached_property
+    def in_cycle(self) -> dict[int, list[int]]:
+        """Node -> its cycle."""
+        return {node: cycle for cycle in self.cycles for node in cycle}
+
+    def is_node(self, node: int) -> bool:
+        """Whether a file is shown: of a language with a grammar, or with an edge."""
+        return self.tree.fids[node] >= 0 and (
+            self.languages[node] != 0 or self.degree[node] != 0
+        )
+
+    def node_of(self, path: str) -> int | None:
+        return self.tree.ids.get(path)
+
+    def path_of(self, node: int) -> str:
+        """Path for people and the wire: bytes that are not UTF-8 become replacement characters."""
+        return self.tree.paths[node].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+    def neighbours(self, fid: int) -> list[tuple[int, int, int]]:
+        """(fid, kind, weight) of the files a file needs or is needed by, heaviest first."""
+        segment, local = self.snapshot.locate(fid)
+        path = segment.path(local).decode("utf-8", "surrogateescape")
+        node = self.tree.ids.get(path)
+        if node is None or node >= self.n_nodes:
+            return []
+        fids = self.tree.fids
+        pairs = self.outgoing(node) + self.incoming(node)
+        found = [(fids[other], what & 1, what >> 1) for other, what in pairs if fids[other] >= 0]
+        return sorted(found, key=lambda entry: (-entry[2], -entry[1], entry[0]))
