@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from taskx.protocol import chat, context, lifecycle, providers, refine
+from taskx.protocol import chat, context, graph, lifecycle, providers, refine
 
 Direction = Literal["client", "server"]
 
@@ -51,6 +51,31 @@ _ROWS = (
     Method("shutdown", "request"),
     Method("exit", "notification"),
     Method("$/cancelRequest", "notification", params=lifecycle.CancelParams),
+    # Graph
+    Method(
+        "graph/project",
+        "request",
+        params=graph.ProjectParams,
+        result=graph.ProjectResult,
+        handler="taskx.fronts.runtime.graph:project",
+        needs_workspace=True,
+    ),
+    Method(
+        "graph/file",
+        "request",
+        params=graph.FileParams,
+        result=graph.FileResult,
+        handler="taskx.fronts.runtime.graph:file",
+        needs_workspace=True,
+    ),
+    Method(
+        "graph/impact",
+        "request",
+        params=graph.ImpactParams,
+        result=graph.ImpactResult,
+        handler="taskx.fronts.runtime.graph:impact",
+        needs_workspace=True,
+    ),
     # Providers
     Method(
         "provider/capabilities",

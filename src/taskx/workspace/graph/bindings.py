@@ -77,6 +77,35 @@ class Imports:
             known = self._hashes[name] = hash_name(name.encode("utf-8", "surrogateescape"))
         return known
 
+    def spelled(self, node: int, name: int) -> str:
+        """The text of a name that a file imports, by its hash."""
+        for row in self.tree.rows(node):
+            if row.name and self.hash(row.name) == name:
+                return row.name
+        return ""
+
+    def moved(self, tree: Tree, linker: Linker) -> Imports:
+        """The same imports seen from a later snapshot of the same paths."""
+        moved: Imports = object.__new__(Imports)
+        moved.__dict__.update(self.__dict__)
+        moved.tree, moved.linker = tree, linker
+        moved.bound = dict(self.bound)
+        moved._found = {}
+        return moved
+
+    def renew(self, nodes: Iterable[int]) -> set[int]:
+        """Resolve some files again; returns the names whose meaning in them changed."""
+        changed: set[int] = set()
+        for node in nodes:
+            old = self.bound.pop(node, None)
+            new = self.of(node)
+            if old is None or new is None:
+                continue
+            for name in old.names.keys() | new.names.keys():
+                if old.names.get(name) != new.names.get(name):
+                    changed.add(name)
+        return changed
+
     # Resolvers
 
     def _make(self, read: Read) -> dict[int, Resolver]:
@@ -356,7 +385,7 @@ class Imports:
             if owner in (CRATE, SUPER):
                 for target in self.rust_roots(node, owner):
                     bound = self.of(target)
-                    for files, name in (bound.names.get(member, ()) if bound else ()):
+                    for files, name in bound.names.get(member, ()) if bound else ():
                         if not name:
                             found.update(files)
                     found.add(target)
@@ -366,5 +395,3 @@ class Imports:
         for node, unit in self.unit_of.items():
             units[node] = unit
         return units
-
-

@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 import time
 from array import array
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from taskx._native import refgraph
 from taskx.workspace.graph.bindings import Imports
 from taskx.workspace.graph.columns import Tree
-from taskx.workspace.graph.families import C, INCLUDES, family_of
+from taskx.workspace.graph.families import INCLUDES, C, family_of
 from taskx.workspace.graph.graph import Graph, ints
 from taskx.workspace.graph.resolvers.base import disk_reader
 from taskx.workspace.graph.resolvers.c import ROOT_FOLDERS, SYSTEM
@@ -26,12 +27,24 @@ from taskx.workspace.index.snapshot import Snapshot
 
 # Files that steer how imports resolve: when one changes, everything is resolved again.
 STEERING = frozenset(
-    "tsconfig.json jsconfig.json package.json go.mod go.work Cargo.toml pyproject.toml setup.cfg "
-    "setup.py pytest.ini tox.ini".split()
+    [
+        "tsconfig.json",
+        "jsconfig.json",
+        "package.json",
+        "go.mod",
+        "go.work",
+        "Cargo.toml",
+        "pyproject.toml",
+        "setup.cfg",
+        "setup.py",
+        "pytest.ini",
+        "tox.ini",
+    ]
 )
 # Beyond these an update costs as much as a new build.
 MAX_CHANGED = 2000
 MAX_AFFECTED_SHARE = 0.5
+MAX_SYMBOLS = 50  # names given per edge; protocol v1, `graph/file`
 THREADS = min(8, os.cpu_count() or 1)
 
 IMPORT_ONCE = 1 | 1 << 1  # an import edge of weight 1, as `what` has it
@@ -84,21 +97,20 @@ class Maker:
         tree = self.tree
         self.linker.define()
         wanted = bytes(1 if mode & INCLUDES else 0 for mode in self.modes)
-        off, to = self._resolve_includes(wanted)
-        self.include_off, self.include_to = off, to
+        self.include_off, self.include_to = self._resolve_includes(wanted)
         read = disk_reader(os.fsdecode(tree.snapshot.root))
         self.imports = Imports(tree, self.linker, self.numbers, read)
         nodes = [n for n in range(tree.n_nodes) if self.numbers[n] != C and tree.fids[n] >= 0]
         self._resolve(nodes)
         self._give()
         files = array("i", range(tree.n_nodes))
-        counts, linked_to, what = self._link(files)
+        counts, linked_to, linked = self._link(files)
         import_off, import_to, import_what = self._import_edges(files)
-        edges = refgraph.merge_edges(
-            ints(refgraph.offsets(ints(counts))), ints(linked_to), ints(what),
+        off, to, what = refgraph.merge_edges(
+            ints(refgraph.offsets(ints(counts))), ints(linked_to), ints(linked),
             import_off, import_to, import_what,
         )  # fmt: skip
-        return Graph(tree, self.languages, *edges, maker=self)
+        return Graph(tree, self.languages, off, to, what, self)
 
     def _resolve_includes(self, wanted: bytes) -> tuple[array[int], Sequence[int]]:
         roots = [name.encode() for name in sorted(ROOT_FOLDERS)]
@@ -194,6 +206,34 @@ class Maker:
             off.append(len(to))
         return off, _nonempty(to), _nonempty(what)
 
+    def linked_names(
+        self, nodes: list[int], only: int | None = None
+    ) -> dict[tuple[int, int, int], list[str]]:
+        """(from, to, kind) -> linked names of the edges of some nodes, at most 50 each, sorted."""
+        found: dict[tuple[int, int, int], set[str]] = defaultdict(set)
+        for node in nodes:
+            bound = self.imports.bound.get(node)
+            for target, names in bound.edges.items() if bound is not None else ():
+                if only is None or target == only:
+                    found[node, target, 1] |= names
+        counts, to, what, halves = self.linker.link(array("i", nodes), True)
+        targets, kinds, words = ints(to), ints(what), memoryview(halves).cast("I")
+        spelled: dict[int, Mapping[int, str]] = {}
+        at = 0
+        for node, count in zip(nodes, ints(counts), strict=True):
+            for k in range(at, at + count):
+                target = targets[k]
+                if only is not None and target != only:
+                    continue
+                if target not in spelled:
+                    spelled[target] = self.tree.symbol_names(target)
+                name = spelled[target].get(words[2 * k] | words[2 * k + 1] << 32)
+                name = name or self.imports.spelled(node, words[2 * k] | words[2 * k + 1] << 32)
+                if name:
+                    found[node, target, kinds[k] & 1].add(name)
+            at += count
+        return {key: sorted(names)[:MAX_SYMBOLS] for key, names in found.items()}
+
     # An update
 
     def updated(self, snapshot: Snapshot, graph: Graph) -> Graph | None:
@@ -223,7 +263,7 @@ class Maker:
             return None
         affected |= includes
         imports = self.imports = before.imports.moved(tree, linker)
-        changed |= imports.renew(renewed, before.imports)
+        changed |= imports.renew(renewed)
         users = set(linker.users(array("Q", sorted(changed)))) if changed else set()
         if len(users) > MAX_AFFECTED_SHARE * max(1000, tree.n_nodes):
             return None
@@ -244,10 +284,10 @@ class Maker:
             import_off, import_to, import_what,
         )  # fmt: skip
         sizes = array("i", (ints(off)[k + 1] - ints(off)[k] for k in range(len(nodes))))
-        edges = refgraph.splice(
+        off, to, what = refgraph.splice(
             graph.off, graph.to, graph.what, nodes, sizes, ints(to), ints(what), tree.n_nodes
         )
-        return Graph(tree, self.languages, *edges, maker=self)
+        return Graph(tree, self.languages, off, to, what, self)
 
     def _changed_names(self, before: Maker, renewed: list[int]) -> set[int]:
         """Names whose definition in a renewed file came, went or changed its class."""
@@ -259,9 +299,7 @@ class Maker:
             changed.update(name for name in old.keys() & new.keys() if old[name] != new[name])
         return changed
 
-    def _includes_after(
-        self, before: Maker, renewed: list[int], marked: bytes
-    ) -> set[int] | None:
+    def _includes_after(self, before: Maker, renewed: list[int], marked: bytes) -> set[int] | None:
         """Resolve the includes of the renewed files; returns the files that see other headers."""
         self.include_off, self.include_to = before.include_off, before.include_to
         sources = [node for node in renewed if self.modes[node] & INCLUDES]

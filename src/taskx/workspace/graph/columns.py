@@ -10,10 +10,26 @@ from taskx.workspace.graph.resolvers.base import ImportRow
 from taskx.workspace.index.segment import Segment
 from taskx.workspace.index.snapshot import Snapshot
 
-NATIVE_COLUMNS = (
-    "path_blob path_off sym_off sym_file sym_name_hash sym_kind sym_parent sym_flags sym_by_hash "
-    "imp_off imp_kind imp_module_off imp_module_len blob names idt_off idt_name idt_flags"
-).split()
+NATIVE_COLUMNS = [
+    "path_blob",
+    "path_off",
+    "sym_off",
+    "sym_file",
+    "sym_name_hash",
+    "sym_kind",
+    "sym_parent",
+    "sym_flags",
+    "sym_by_hash",
+    "imp_off",
+    "imp_kind",
+    "imp_module_off",
+    "imp_module_len",
+    "blob",
+    "names",
+    "idt_off",
+    "idt_name",
+    "idt_flags",
+]
 
 
 class Tree:

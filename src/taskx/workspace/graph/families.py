@@ -52,14 +52,71 @@ _FAMILIES = {
 
 # Markup, data and build text: their words are no uses of symbols.
 _DATA = frozenset(
-    """
-    bibtex comment cpon csv css diff dockerfile doxygen dtd embeddedtemplate git_config git_rebase
-    gitattributes gitcommit gitignore gomod gosum gpg heex html hyprlang ini jsdoc json json5 kconfig
-    latex luadoc luap make markdown markdown_inline mermaid ninja org pem pgn po printf properties
-    psv pymanifest qmldir query readline regex requirements rst scss ssh_config svg test text toml
-    tsv twig typst udev vimdoc xcompose xml yaml
-    """.split()
-)  # fmt: skip
+    [
+        "bibtex",
+        "comment",
+        "cpon",
+        "csv",
+        "css",
+        "diff",
+        "dockerfile",
+        "doxygen",
+        "dtd",
+        "embeddedtemplate",
+        "git_config",
+        "git_rebase",
+        "gitattributes",
+        "gitcommit",
+        "gitignore",
+        "gomod",
+        "gosum",
+        "gpg",
+        "heex",
+        "html",
+        "hyprlang",
+        "ini",
+        "jsdoc",
+        "json",
+        "json5",
+        "kconfig",
+        "latex",
+        "luadoc",
+        "luap",
+        "make",
+        "markdown",
+        "markdown_inline",
+        "mermaid",
+        "ninja",
+        "org",
+        "pem",
+        "pgn",
+        "po",
+        "printf",
+        "properties",
+        "psv",
+        "pymanifest",
+        "qmldir",
+        "query",
+        "readline",
+        "regex",
+        "requirements",
+        "rst",
+        "scss",
+        "ssh_config",
+        "svg",
+        "test",
+        "text",
+        "toml",
+        "tsv",
+        "twig",
+        "typst",
+        "udev",
+        "vimdoc",
+        "xcompose",
+        "xml",
+        "yaml",
+    ]
+)
 
 
 @cache

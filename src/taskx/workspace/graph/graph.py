@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from taskx._native import refgraph
+from taskx.protocol.graph import FileResult, GraphStats, ImpactResult, ProjectParams, ProjectResult
 from taskx.workspace.graph.columns import Tree
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class Graph:
         self.what = ints(what)
         self.maker = maker
         self.build_ms = 0
+        self.stats_memo: GraphStats | None = None
+        self._views: dict[tuple[str, bool], Any] = {}
 
     @property
     def n_nodes(self) -> int:
@@ -86,9 +90,21 @@ class Graph:
         return self._degrees[0]
 
     @property
-    def dependents(self) -> memoryview[int]:
-        """Distinct files that need each node."""
+    def users(self) -> memoryview[int]:
+        """How many distinct files need each node."""
         return self._degrees[1]
+
+    def dependents(self, fid: int) -> int:
+        """How many distinct files need a file of the snapshot; 0 for an unknown one."""
+        node = self.node_at(fid)
+        return self.users[node] if 0 <= node < self.n_nodes else 0
+
+    def node_at(self, fid: int) -> int:
+        """Node of a file of the snapshot, or -1."""
+        at = bisect.bisect_right(self.snapshot.bases, fid) - 1
+        local: int = fid - self.snapshot.bases[at]
+        nodes = self.tree.segment_nodes[at]
+        return nodes[local] if local < len(nodes) else -1
 
     @cached_property
     def n_import_edges(self) -> int:
@@ -125,11 +141,36 @@ class Graph:
         """Node -> its cycle."""
         return {node: cycle for cycle in self.cycles for node in cycle}
 
-    def is_node(self, node: int) -> bool:
-        """Whether a file is shown: of a language with a grammar, or with an edge."""
-        return self.tree.fids[node] >= 0 and (
-            self.languages[node] != 0 or self.degree[node] != 0
-        )
+    @cached_property
+    def shown(self) -> list[int]:
+        """The files that are nodes: of a language with a grammar, or with an edge."""
+        fids, languages, degree = self.tree.fids, self.languages, self.degree
+        return [
+            node
+            for node in range(self.n_nodes)
+            if fids[node] >= 0 and (languages[node] or degree[node])
+        ]
+
+    def view(self, level: str, imports_only: bool) -> Any:
+        """The graph at a level, made once."""
+        from taskx.workspace.graph.queries import View
+
+        key = (level, imports_only)
+        if key not in self._views:
+            self._views[key] = View(self, level, imports_only)
+        return self._views[key]
+
+    def n_symbols(self, node: int) -> int:
+        segment, local = self.tree.locate(node)
+        return int(segment.sym_off[local + 1] - segment.sym_off[local])
+
+    def linked_names(
+        self, nodes: list[int], only: int | None = None
+    ) -> dict[tuple[int, int, int], list[str]]:
+        """(from, to, kind) -> linked names of the edges of some nodes, at most 50 each, sorted."""
+        if self.maker is None:
+            return {}
+        return self.maker.linked_names(nodes, only)
 
     def node_of(self, path: str) -> int | None:
         return self.tree.ids.get(path)
@@ -140,12 +181,33 @@ class Graph:
 
     def neighbours(self, fid: int) -> list[tuple[int, int, int]]:
         """(fid, kind, weight) of the files a file needs or is needed by, heaviest first."""
-        segment, local = self.snapshot.locate(fid)
-        path = segment.path(local).decode("utf-8", "surrogateescape")
-        node = self.tree.ids.get(path)
-        if node is None or node >= self.n_nodes:
+        node = self.node_at(fid)
+        if not 0 <= node < self.n_nodes:
             return []
         fids = self.tree.fids
         pairs = self.outgoing(node) + self.incoming(node)
         found = [(fids[other], what & 1, what >> 1) for other, what in pairs if fids[other] >= 0]
         return sorted(found, key=lambda entry: (-entry[2], -entry[1], entry[0]))
+
+    # Questions. `queries` reads graphs, so it is imported when asked.
+
+    def project(self, params: ProjectParams) -> ProjectResult:
+        from taskx.workspace.graph.queries import project
+
+        return project(self, params)
+
+    def file(self, path: str) -> FileResult:
+        from taskx.workspace.graph.queries import file_links
+
+        return file_links(self, path)
+
+    def impact(self, paths: list[str], depth: int = 3) -> ImpactResult:
+        from taskx.workspace.graph.queries import impact
+
+        return impact(self, paths, depth)
+
+    @property
+    def stats(self) -> GraphStats:
+        from taskx.workspace.graph.queries import stats
+
+        return stats(self)

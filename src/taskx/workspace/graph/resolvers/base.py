@@ -176,9 +176,7 @@ def disk_reader(root: str) -> Read:
 
     def read(path: str) -> bytes | None:
         try:
-            handle = os.open(
-                os.path.join(root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            )
+            handle = os.open(os.path.join(root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return None
         with os.fdopen(handle, "rb") as file:

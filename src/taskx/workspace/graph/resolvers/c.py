@@ -20,18 +20,109 @@ from taskx.workspace.graph.resolvers.base import (
 )
 
 ROOT_FOLDERS = frozenset(
-    "include inc includes headers Include Headers src source sources lib public api".split()
+    [
+        "include",
+        "inc",
+        "includes",
+        "headers",
+        "Include",
+        "Headers",
+        "src",
+        "source",
+        "sources",
+        "lib",
+        "public",
+        "api",
+    ]
 )
 # Headers of the C and C++ standards and of POSIX: never a far-away file of the tree.
 SYSTEM = frozenset(
-    """
-assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
-stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar
-wchar wctype aio cpio dirent dlfcn fcntl fmtmsg fnmatch ftw getopt glob grp iconv langinfo libgen
-memory malloc monetary mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore
-spawn strings stropts syslog tar termios trace ulimit unistd utime utmpx wordexp alloca elf endian
-byteswap err error execinfo features libintl pty paths resolv shadow values windows
-""".split()
+    [
+        "assert",
+        "complex",
+        "ctype",
+        "errno",
+        "fenv",
+        "float",
+        "inttypes",
+        "iso646",
+        "limits",
+        "locale",
+        "math",
+        "setjmp",
+        "signal",
+        "stdalign",
+        "stdarg",
+        "stdatomic",
+        "stdbool",
+        "stddef",
+        "stdint",
+        "stdio",
+        "stdlib",
+        "stdnoreturn",
+        "string",
+        "tgmath",
+        "threads",
+        "time",
+        "uchar",
+        "wchar",
+        "wctype",
+        "aio",
+        "cpio",
+        "dirent",
+        "dlfcn",
+        "fcntl",
+        "fmtmsg",
+        "fnmatch",
+        "ftw",
+        "getopt",
+        "glob",
+        "grp",
+        "iconv",
+        "langinfo",
+        "libgen",
+        "memory",
+        "malloc",
+        "monetary",
+        "mqueue",
+        "ndbm",
+        "netdb",
+        "nl_types",
+        "poll",
+        "pthread",
+        "pwd",
+        "regex",
+        "sched",
+        "search",
+        "semaphore",
+        "spawn",
+        "strings",
+        "stropts",
+        "syslog",
+        "tar",
+        "termios",
+        "trace",
+        "ulimit",
+        "unistd",
+        "utime",
+        "utmpx",
+        "wordexp",
+        "alloca",
+        "elf",
+        "endian",
+        "byteswap",
+        "err",
+        "error",
+        "execinfo",
+        "features",
+        "libintl",
+        "pty",
+        "paths",
+        "resolv",
+        "shadow",
+        "values",
+        "windows",
+    ]
 )
 
 

@@ -24,7 +24,9 @@ from taskx.workspace.graph.resolvers.base import (
 )
 
 _MODULE = re.compile(r'^\s*module\s+"?([^\s"]+)"?', re.M)
-_REPLACE = re.compile(r'^\s*(?:replace\s+)?"?([^\s"]+)"?(?:\s+v\S+)?\s*=>\s*"?(\.\.?[^\s"]*)"?', re.M)
+_REPLACE = re.compile(
+    r'^\s*(?:replace\s+)?"?([^\s"]+)"?(?:\s+v\S+)?\s*=>\s*"?(\.\.?[^\s"]*)"?', re.M
+)
 _MAJOR = re.compile(r"/v\d+\Z")
 
 
@@ -97,8 +99,8 @@ class GoResolver:
             if files:
                 return files
         if path.startswith("."):
-            place = join(folder, path)
-            return self._unit(place) if place is not None else ()
+            relative = join(folder, path)
+            return self._unit(relative) if relative is not None else ()
         if owner is not None:
             for old, target in sorted(owner.replace.items(), key=lambda i: -len(i[0])):
                 if path == old or path.startswith(old + "/"):

@@ -7,7 +7,9 @@ import re
 from typing import Any
 
 # A string, a comment, or a comma before a closing bracket. Strings are matched so as to be kept.
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.S)
+_TOKEN = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.S
+)
 
 
 def loads(text: str) -> Any:

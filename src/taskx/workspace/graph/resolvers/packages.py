@@ -24,7 +24,23 @@ from taskx.workspace.graph.resolvers.base import (
 MANIFEST = "package.json"
 # Folders that hold what a build made of the sources.
 BUILT = frozenset(
-    "dist build out lib es esm cjs umd types typings module commonjs output _esm _cjs".split()
+    [
+        "dist",
+        "build",
+        "out",
+        "lib",
+        "es",
+        "esm",
+        "cjs",
+        "umd",
+        "types",
+        "typings",
+        "module",
+        "commonjs",
+        "output",
+        "_esm",
+        "_cjs",
+    ]
 )
 SOURCES = ("src", "source", "lib", "")
 ENTRIES = ("index", "main", "mod")
@@ -115,9 +131,7 @@ class Packages:
         return list(dict.fromkeys(found))
 
 
-def _mapped(
-    folder: str, table: dict[str, Any], key: str, conditions: tuple[str, ...]
-) -> list[str]:
+def _mapped(folder: str, table: dict[str, Any], key: str, conditions: tuple[str, ...]) -> list[str]:
     value, star = table.get(key), ""
     if value is None:
         length = -1

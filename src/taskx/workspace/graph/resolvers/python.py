@@ -9,6 +9,7 @@ the repository declares, then the roots of its other projects. Source: the langu
 from __future__ import annotations
 
 import configparser
+import contextlib
 import sys
 import tomllib
 from collections import defaultdict
@@ -81,10 +82,8 @@ class PythonResolver:
         relative: list[str] = []
         if "pyproject.toml" in names:
             raw = self.read(_at(project, "pyproject.toml"))
-            try:
+            with contextlib.suppress(tomllib.TOMLDecodeError, RecursionError):
                 relative += _pyproject_roots(tomllib.loads(text_of(raw)))
-            except (tomllib.TOMLDecodeError, RecursionError):
-                pass
         for name in ("setup.cfg", "pytest.ini", "tox.ini"):
             if name in names:
                 relative += _ini_roots(text_of(self.read(_at(project, name))))
@@ -148,9 +147,7 @@ class PythonResolver:
             partial = partial or found
         return partial
 
-    def _below(
-        self, root: str, dotted: str, stub: bool, package: bool
-    ) -> tuple[int, bool] | None:
+    def _below(self, root: str, dotted: str, stub: bool, package: bool) -> tuple[int, bool] | None:
         """Look `dotted` up below one root; `package`: the root itself may be the answer."""
         parts = dotted.split(".") if dotted else []
         for used in range(len(parts), -1 if package else 0, -1):

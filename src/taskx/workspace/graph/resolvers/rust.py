@@ -97,9 +97,11 @@ class RustResolver:
         targets = ["src/main.rs", str(package.get("build", "build.rs"))]
         for section in ("bin", "example", "test", "bench"):
             entries = data.get(section)
-            for entry in entries if isinstance(entries, list) else []:
-                if isinstance(entry, dict) and isinstance(entry.get("path"), str):
-                    targets.append(entry["path"])
+            targets += [
+                entry["path"]
+                for entry in (entries if isinstance(entries, list) else [])
+                if isinstance(entry, dict) and isinstance(entry.get("path"), str)
+            ]
         for target in targets:
             found = self._file(folder, target)
             if found is not None:
@@ -142,7 +144,7 @@ class RustResolver:
             for row in self.rows[fid]:
                 if row.kind != MODULE:
                     continue
-                inline = tuple(filter(None, row.attr.split("::")))
+                inline = _inline_path(row)
                 scope = self._inline(fid, inline)
                 for child, child_beside in self._module_files(fid, beside, row, inline):
                     target = Scope(child)
@@ -173,9 +175,10 @@ class RustResolver:
         path = self.paths[fid]
         folder = parent(path)
         own = folder if beside else "/".join(filter(None, [folder, _stem(path)]))
-        if row.module:
+        written = row.attr.partition("=")[2]
+        if written:
             base = folder if not inline else "/".join(filter(None, [own, *inline]))
-            place = join(base, row.module)
+            place = join(base, written)
             found = self.files.get(place) if place is not None else None
             return [(found, True)] if found in self.paths and found is not None else []
         stem = "/".join(filter(None, [own, *inline, row.name.removeprefix("r#")]))
@@ -190,7 +193,7 @@ class RustResolver:
             for row in rows:
                 if row.kind == MODULE or (not row.name and row.kind not in _STARS):
                     continue
-                scope = self._inline(fid, tuple(filter(None, row.attr.split("::"))))
+                scope = self._inline(fid, _inline_path(row))
                 if row.kind in _STARS:
                     self._stars[scope].append(row)
                 else:
@@ -201,12 +204,10 @@ class RustResolver:
 
     def resolve(self, source: str, row: ImportRow) -> list[Link]:
         fid = self.files.ids[source]
-        inline = tuple(filter(None, row.attr.split("::")))
+        inline = _inline_path(row)
         if row.kind == MODULE:
             targets = self.children.get(Scope(fid, inline), {}).get(row.name, [])
-            return [
-                Link((t.file,), "", row.name, public=True) for t in targets if t.file != fid
-            ]
+            return [Link((t.file,), "", row.name, public=True) for t in targets if t.file != fid]
         scope = Scope(fid, inline)
         public = row.kind in (REEXPORT, REEXPORT_ALL) or bool(row.flags & PUBLIC)
         segments = _segments(row)
@@ -226,9 +227,7 @@ class RustResolver:
             )  # fmt: skip
         return links
 
-    def _walk(
-        self, scope: Scope, segments: list[str], steps: int
-    ) -> list[tuple[Scope, list[str]]]:
+    def _walk(self, scope: Scope, segments: list[str], steps: int) -> list[tuple[Scope, list[str]]]:
         """(deepest module, names left) for each thing a path may mean from `scope`."""
         if steps > MAX_STEPS or not segments:
             return []
@@ -281,9 +280,7 @@ class RustResolver:
             own = [fid for fid in roots if self.roots.get(fid) == folder]
             roots = own or roots[:1]
         return [
-            found
-            for root in roots
-            for found in self._descend(Scope(root), segments[1:], steps + 1)
+            found for root in roots for found in self._descend(Scope(root), segments[1:], steps + 1)
         ]
 
     def _package_of(self, fid: int) -> str:
@@ -329,6 +326,11 @@ def _segments(row: ImportRow) -> list[str]:
     if row.kind in _STARS:
         return parts
     return parts if row.name == "self" and parts else [*parts, row.name] if row.name else parts
+
+
+def _inline_path(row: ImportRow) -> tuple[str, ...]:
+    """Inline modules around a row; `attr` has them, and after `=` the value of #[path]."""
+    return tuple(filter(None, row.attr.partition("=")[0].split("::")))
 
 
 def _last(path: str) -> str:

@@ -235,6 +235,3 @@ def alias_targets(options: Options, spec: str) -> list[str]:
     base = options.base_url if options.base_url is not None else options.paths_folder
     places = (join(base, target.replace("*", star)) for target in options.paths[best])
     return [place for place in places if place is not None]
-
-
-

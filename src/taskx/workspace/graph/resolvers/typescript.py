@@ -152,8 +152,8 @@ class TypeScriptResolver:
                 if found is not None:
                     return found
             if options.base_url is not None and not spec.startswith("/"):
-                place = join(options.base_url, spec)
-                found = self._place(place) if place else None
+                based = join(options.base_url, spec)
+                found = self._place(based) if based else None
                 if found is not None:
                     return found
         return self._package(source, spec, conditions)
