@@ -12,6 +12,8 @@ import pytest
 from tests.unit.workspace.graph.trees import edges, graph_of, pairs
 
 X = "export const x = 1\n"
+DECORATORS = 'export * from "./decorators"'
+FILE = 'export * from "./file"'
 
 TYPESCRIPT = {
     "01_js_written_ts_meant": (
@@ -73,8 +75,8 @@ TYPESCRIPT = {
         {"m.ts": 'export * as ns from "./x"', "x.ts": X}, "m.ts -> x.ts"
     ),
     "16_barrel_chain": (
-        {"m.ts": 'import { deco } from "./index"; deco()', "index.ts": 'export * from "./decorators"',
-         "decorators/index.ts": 'export * from "../core"', "core/index.ts": 'export * from "./file"',
+        {"m.ts": 'import { deco } from "./index"; deco()', "index.ts": DECORATORS,
+         "decorators/index.ts": 'export * from "../core"', "core/index.ts": FILE,
          "core/file.ts": "export function deco() {}"},
         "m.ts -> index.ts\nindex.ts -> decorators/index.ts\ndecorators/index.ts -> core/index.ts\n"
         "core/index.ts -> core/file.ts",
