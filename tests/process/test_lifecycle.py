@@ -35,6 +35,9 @@ def test_P13_another_protocol_version_is_refused_and_the_right_one_still_works()
     [
         ({"dataDir": "relative/path"}, "params.dataDir"),
         ({"dataDir": 5}, "params.dataDir"),
+        ({"dataDir": "/tmp/a\0b"}, "params.dataDir"),
+        ({"dataDir": "/dev/null/below"}, "params.dataDir"),
+        ({"dataDir": "/" + "x" * 5000}, "params.dataDir"),
         ({"sandbox": "no"}, "params.sandbox"),
         ({"protocolVersion": "1"}, "params.protocolVersion"),
         ({"sessionId": "a/b"}, "params.sessionId"),

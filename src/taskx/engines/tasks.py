@@ -83,8 +83,9 @@ def mark_interrupted(data_dir: str, own_session: str) -> list[str]:
 
 def _status(path: str) -> str:
     """The status in a record's first bytes; "running" when it must be read whole to know."""
-    with open(path, "rb") as file:
-        head = file.read(64)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    head = os.read(fd, 64)
+    os.close(fd)
     if not head.startswith(_HEAD):
         return "running"
     return head[len(_HEAD) :].partition(b'"')[0].decode("ascii", "replace")

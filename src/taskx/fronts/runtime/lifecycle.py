@@ -81,7 +81,7 @@ def _data_dir(launch: Launch, asked: str | None) -> str | None:
     given = launch.settings.data_dir
     if asked is None:
         return given
-    if not os.path.isabs(asked):
+    if not os.path.isabs(asked) or "\0" in asked:
         raise InvalidParams("params.dataDir: expected an absolute path")
     if given is not None and os.path.realpath(given) != os.path.realpath(asked):
         raise InvalidParams("params.dataDir: the command line gave another data dir")
