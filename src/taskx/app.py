@@ -19,6 +19,7 @@ class App:
     """What the handlers of one process share.
 
     workspace: the open workspace, or None.
+    opening: the open of one that is under way (fronts.runtime.workspace), or None.
     data_dir: where tasks, checkpoints and the index are kept, or None.
     use_cache: whether indexes may be kept on disk.
     sandbox: whether commands must run in a sandbox.
@@ -34,6 +35,7 @@ class App:
         self.sandbox = sandbox
         self.session = session
         self.workspace: Any = None
+        self.opening: Any = None
         self._providers: Providers | None = None
 
     @property
@@ -47,6 +49,8 @@ class App:
 
     async def close(self) -> None:
         """Lets go of everything. The loop still runs; nothing is called afterwards."""
+        if self.opening is not None:
+            await self.opening.stop()
         workspace, self.workspace = self.workspace, None
         if workspace is not None:
             await workspace.close()

@@ -195,6 +195,7 @@ def _settings(arguments: Arguments, environment: Mapping[str, str]) -> Settings:
     settings.session_id = arguments.session
     settings.use_cache = not _switched_off(environment, "TASK_X_CACHE")
     settings.cache_dir = config.default_cache_dir(environment)
+    settings.environment = environment
     settings.log_level = _log_level(environment)
     return settings
 
@@ -291,6 +292,7 @@ def _taskx(argv: list[str]) -> int:
         sub.set_defaults(
             run=command.run,
             cache_dir=config.default_cache_dir(os.environ) if cached else None,
+            environment=dict(os.environ),
         )
     try:
         arguments = parser.parse_args(argv)

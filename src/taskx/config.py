@@ -66,6 +66,7 @@ class Settings:
     cache_dir: where indexes go without a data dir; None when the cache is switched off.
     use_cache: False with TASK_X_CACHE=off, which holds for the data dir too.
     api_key: of the selected profile. Never logged.
+    environment: where git's own configuration is looked up.
     """
 
     __slots__ = (
@@ -73,6 +74,7 @@ class Settings:
         "cache_dir",
         "config",
         "data_dir",
+        "environment",
         "log_level",
         "profile",
         "session_id",
@@ -86,6 +88,7 @@ class Settings:
         self.data_dir: str | None = None
         self.session_id: str | None = None
         self.cache_dir: str | None = None
+        self.environment: Mapping[str, str] = {}
         self.use_cache = True
         self.log_level = "warn"
 

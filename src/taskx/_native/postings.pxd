@@ -15,6 +15,15 @@ ctypedef struct Term:
     uint8_t tf          # while df is 1: the count in that file
     uint8_t pending     # count in the file at hand, before `flush`
 
+# A place in the postings of one term.
+ctypedef struct Cursor:
+    const unsigned char *at     # NULL for a term of a single file
+    const unsigned char *end
+    uint32_t df
+    uint32_t left
+    uint32_t doc
+    uint32_t tf
+
 
 @cython.final
 cdef class Postings:
@@ -46,3 +55,8 @@ cdef class Postings:
 
 # Sorts keys (evenly spread hashes) and carries ids along. Returns -1 when memory is short.
 cdef int sort_hashes(uint64_t *keys, uint32_t *ids, uint32_t n) noexcept nogil
+
+# Goes to the postings at an offset of the dictionary. False when there are none.
+cdef bint posts_seek(Cursor *c, uint32_t off, const unsigned char[::1] posts) noexcept nogil
+# The next file. False at the end.
+cdef bint posts_step(Cursor *c) noexcept nogil

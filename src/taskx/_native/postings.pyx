@@ -326,15 +326,6 @@ cdef void sort_bucket(Pair *pairs, uint32_t n) noexcept nogil:
 
 # Reading
 
-ctypedef struct Cursor:
-    const unsigned char *at
-    const unsigned char *end
-    uint32_t df
-    uint32_t left
-    uint32_t doc
-    uint32_t tf
-
-
 cdef inline uint64_t read_varint(Cursor *c) noexcept nogil:
     cdef uint64_t value = 0
     cdef int shift = 0
@@ -349,7 +340,7 @@ cdef inline uint64_t read_varint(Cursor *c) noexcept nogil:
     return value
 
 
-cdef inline bint step(Cursor *c) noexcept nogil:
+cdef bint posts_step(Cursor *c) noexcept nogil:
     cdef uint64_t value
     if c.left == 0:
         return False
@@ -371,7 +362,6 @@ cdef bint seek(Cursor *c, const uint64_t[::1] hashes, const uint32_t[::1] offs,
                const unsigned char[::1] posts, uint64_t hash) noexcept nogil:
     # Interpolation would do too; the binary search touches about as many pages.
     cdef Py_ssize_t lo = 0, hi = hashes.shape[0], mid
-    cdef uint32_t off
     while lo < hi:
         mid = (lo + hi) >> 1
         if hashes[mid] < hash:
@@ -380,9 +370,13 @@ cdef bint seek(Cursor *c, const uint64_t[::1] hashes, const uint32_t[::1] offs,
             hi = mid
     if lo >= hashes.shape[0] or hashes[lo] != hash or lo >= offs.shape[0]:
         return False
-    off = offs[lo]
+    return posts_seek(c, offs[lo], posts)
+
+
+cdef bint posts_seek(Cursor *c, uint32_t off, const unsigned char[::1] posts) noexcept nogil:
+    c.df = c.left = 0
+    c.at = NULL
     if off & INLINE:
-        c.at = NULL
         c.df = c.left = 1
         c.doc = off & (INLINE_FILES - 1)
         c.tf = (off >> 23) & 255
@@ -413,7 +407,7 @@ def postings(
     cdef Cursor c
     found = []
     if seek(&c, hashes, offs, posts, term):
-        while step(&c):
+        while posts_step(&c):
             found.append((c.doc, c.tf))
     return found
 
@@ -435,7 +429,7 @@ def accumulate(
         mean_length = 1
     if not seek(&c, hashes, offs, posts, term):
         return
-    while step(&c):
+    while posts_step(&c):
         if c.doc >= n:
             break
         tf = c.tf

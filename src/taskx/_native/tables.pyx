@@ -13,8 +13,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
 from libc.string cimport memcmp, memset
 
 from ._types cimport fnv_seed, fnv_step, hash64, hash_finish
-from .arena cimport Buf, buf_free, buf_room, push_bytes, push_i32, push_u32
-from .postings cimport Postings, sort_hashes
+from .arena cimport Buf, buf_free, buf_room, push_bytes, push_i32, push_u32, push_u64
+from .postings cimport Cursor, Postings, posts_seek, posts_step, sort_hashes
 from .terms cimport TX_WORD_CAP, tx_next, tx_word
 
 cdef extern from *:
@@ -186,6 +186,17 @@ cdef class Column:
         pass
 
 
+cdef Column column_of(Buf *buf, str code):
+    # A column that takes the buffer over.
+    cdef Column column = Column()
+    column.buf = buf[0]
+    memset(buf, 0, sizeof(Buf))
+    column.format = code.encode()
+    column.strides[0] = SIZES[code]
+    column.shape[0] = <Py_ssize_t> column.buf.len // column.strides[0]
+    return column
+
+
 ctypedef struct Name:
     uint64_t hash
     uint32_t text_off       # where its text stands in `blob`, when text_len is not 0
@@ -296,9 +307,12 @@ cdef class SegmentBuilder:
     # Batches
 
     def add(self, batch not None, const unsigned char[::1] paths not None,
-            const uint32_t[::1] path_off not None, const int16_t[::1] languages not None) -> None:
+            const uint32_t[::1] path_off not None, const int16_t[::1] languages not None,
+            int32_t first_file=0, int32_t first_symbol=0) -> None:
         """Appends the files of a batch. paths, path_off: n + 1 offsets; languages: n.
 
+        The offsets may start above 0, and sym_file, imp_file at first_file, sym_parent at
+        first_symbol: then the batch is a part of something larger.
         Raises ValueError when a column has the wrong length, MemoryError when memory is short.
         Works without the GIL.
         """
@@ -319,7 +333,7 @@ cdef class SegmentBuilder:
                 return
             with nogil:
                 status = self._add(views, &paths[0] if paths.shape[0] else NULL, &path_off[0],
-                                   &languages[0], <uint32_t> n)
+                                   &languages[0], <uint32_t> n, first_file, first_symbol)
         finally:
             while held:
                 held -= 1
@@ -328,7 +342,8 @@ cdef class SegmentBuilder:
             raise MemoryError("no room for the index")
 
     cdef int _add(self, Py_buffer *views, const unsigned char *paths, const uint32_t *path_off,
-                  const int16_t *languages, uint32_t n) noexcept nogil:
+                  const int16_t *languages, uint32_t n, int32_t first_file,
+                  int32_t first_symbol) noexcept nogil:
         cdef Buf *cols = self.cols
         cdef uint32_t base = self.n_files
         cdef uint32_t path_base = <uint32_t> cols[PATH_BLOB].len
@@ -343,11 +358,12 @@ cdef class SegmentBuilder:
         copy(&cols[MTIME], &views[IN_MTIME])
         copy(&cols[CONTENT], &views[IN_CONTENT])
         copy(&cols[LINES], &views[IN_LINES])
-        self._add_symbols(views, base)
-        self._add_imports(views, base)
+        self._add_symbols(views, <int32_t> base - first_file,
+                          <int32_t> self.n_symbols - first_symbol)
+        self._add_imports(views, <int32_t> base - first_file)
         self._add_idents(views, n)
         self._add_quals(views, n)
-        self._add_terms(views, paths, path_off, base, n)
+        self._add_terms(views, paths, path_off, base, n, first_file)
         self.n_files = base + n
         return self._status()
 
@@ -360,7 +376,7 @@ cdef class SegmentBuilder:
             return -1
         return 0
 
-    cdef void _add_symbols(self, Py_buffer *views, uint32_t base) noexcept nogil:
+    cdef void _add_symbols(self, Py_buffer *views, int32_t base, int32_t sym_base) noexcept nogil:
         cdef Buf *cols = self.cols
         cdef size_t i, n = views[IN_SYM_KIND].len
         cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
@@ -373,10 +389,9 @@ cdef class SegmentBuilder:
         for i in range(n):
             id = self._name(hashes[i])
             push_u32(&self.sym_ids, id)
-            push_i32(&cols[SYM_FILE], files[i] + <int32_t> base)
+            push_i32(&cols[SYM_FILE], files[i] + base)
             push_u32(&cols[SYM_NAME_OFF], self._text(id, blob + offs[i], lens[i]))
-            push_i32(&cols[SYM_PARENT],
-                     parents[i] + <int32_t> self.n_symbols if parents[i] >= 0 else -1)
+            push_i32(&cols[SYM_PARENT], parents[i] + sym_base if parents[i] >= 0 else -1)
         copy(&cols[SYM_NAME_LEN], &views[IN_SYM_NAME_LEN])
         copy(&cols[SYM_NAME_HASH], &views[IN_SYM_NAME_HASH])
         copy(&cols[SYM_KIND], &views[IN_SYM_KIND])
@@ -386,7 +401,7 @@ cdef class SegmentBuilder:
         copy(&cols[SYM_FLAGS], &views[IN_SYM_FLAGS])
         self.n_symbols += <uint32_t> n
 
-    cdef void _add_imports(self, Py_buffer *views, uint32_t base) noexcept nogil:
+    cdef void _add_imports(self, Py_buffer *views, int32_t base) noexcept nogil:
         cdef Buf *cols = self.cols
         cdef size_t i, n = views[IN_IMP_KIND].len
         cdef const int32_t *files = <const int32_t *> views[IN_IMP_FILE].buf
@@ -395,7 +410,7 @@ cdef class SegmentBuilder:
         cdef const uint16_t *lens
         cdef int part
         for i in range(n):
-            push_i32(&cols[IMP_FILE], files[i] + <int32_t> base)
+            push_i32(&cols[IMP_FILE], files[i] + base)
         for part in range(4):       # module, name, alias, attr
             offs = <const uint32_t *> views[IN_IMP_MODULE_OFF + 2 * part].buf
             lens = <const uint16_t *> views[IN_IMP_MODULE_LEN + 2 * part].buf
@@ -414,11 +429,11 @@ cdef class SegmentBuilder:
         cdef const uint32_t *offs = <const uint32_t *> views[IN_IDT_OFF].buf
         cdef const uint64_t *hashes = <const uint64_t *> views[IN_IDT_HASH].buf
         cdef uint32_t at = <uint32_t> (cols[IDT_NAME].len // 4)
-        cdef size_t i, n = offs[n_files]
-        self._add_names(&cols[IDT_NAME], hashes, n)
-        push_bytes(&cols[IDT_FLAGS], views[IN_IDT_FLAGS].buf, n)
+        cdef size_t i, n = offs[n_files] - offs[0]
+        self._add_names(&cols[IDT_NAME], hashes + offs[0], n)
+        push_bytes(&cols[IDT_FLAGS], <const unsigned char *> views[IN_IDT_FLAGS].buf + offs[0], n)
         for i in range(1, <size_t> n_files + 1):
-            push_u32(&cols[IDT_OFF], at + offs[i])
+            push_u32(&cols[IDT_OFF], at + offs[i] - offs[0])
         if cols[IDT_NAME].len >> 34:
             cols[IDT_NAME].failed = True
 
@@ -438,14 +453,15 @@ cdef class SegmentBuilder:
         cdef Buf *cols = self.cols
         cdef const uint32_t *offs = <const uint32_t *> views[IN_Q_OFF].buf
         cdef uint32_t at = <uint32_t> (cols[QUAL_NAME].len // 4)
-        cdef size_t i
-        self._add_names(&cols[QUAL_NAME], <const uint64_t *> views[IN_Q_HASH].buf, offs[n_files])
-        self._add_names(&cols[QUAL_MEMBER], <const uint64_t *> views[IN_M_HASH].buf, offs[n_files])
+        cdef size_t i, n = offs[n_files] - offs[0]
+        self._add_names(&cols[QUAL_NAME], <const uint64_t *> views[IN_Q_HASH].buf + offs[0], n)
+        self._add_names(&cols[QUAL_MEMBER], <const uint64_t *> views[IN_M_HASH].buf + offs[0], n)
         for i in range(1, <size_t> n_files + 1):
-            push_u32(&cols[QUAL_OFF], at + offs[i])
+            push_u32(&cols[QUAL_OFF], at + offs[i] - offs[0])
 
     cdef void _add_terms(self, Py_buffer *views, const unsigned char *paths,
-                         const uint32_t *path_off, uint32_t base, uint32_t n) noexcept nogil:
+                         const uint32_t *path_off, uint32_t base, uint32_t n,
+                         int32_t first_file) noexcept nogil:
         cdef Buf *cols = self.cols
         cdef const uint32_t *offs = <const uint32_t *> views[IN_TERM_OFF].buf
         cdef const uint64_t *terms = <const uint64_t *> views[IN_TERM_HASH].buf
@@ -460,7 +476,7 @@ cdef class SegmentBuilder:
             push_u32(&cols[N_TERMS], self.text.add(
                 terms + offs[i], tfs + offs[i], offs[i + 1] - offs[i], base + i))
             touch_words(self.head, paths + path_off[i], path_off[i + 1] - path_off[i])
-            while sym < n_syms and files[sym] == <int32_t> i:
+            while sym < n_syms and files[sym] == first_file + <int32_t> i:
                 touch_words(self.head, blob + name_offs[sym], name_lens[sym])
                 sym += 1
             push_u32(&cols[HEAD_LEN], self.head.flush(base + i))
@@ -468,7 +484,6 @@ cdef class SegmentBuilder:
     def finish(self) -> dict:
         """The finished columns by name. The builder is empty afterwards. Works without the GIL."""
         cdef int status, i
-        cdef Column column
         if self.done:
             raise ValueError("the segment is finished")
         self.done = True
@@ -479,13 +494,7 @@ cdef class SegmentBuilder:
         columns = {}
         for i in range(N_COLUMNS):
             name, code = COLUMNS[i]
-            column = Column()
-            column.buf = self.cols[i]
-            memset(&self.cols[i], 0, sizeof(Buf))
-            column.format = code.encode()
-            column.strides[0] = SIZES[code]
-            column.shape[0] = <Py_ssize_t> column.buf.len // column.strides[0]
-            columns[name] = column
+            columns[name] = column_of(&self.cols[i], code)
         return columns
 
     cdef int _finish(self) noexcept nogil:
@@ -549,7 +558,7 @@ cdef check(Py_buffer *views, size_t n_files):
         (IN_Q_OFF, IN_M_HASH, 8), (IN_TERM_OFF, IN_TERM_HASH, 8), (IN_TERM_OFF, IN_TERM_TF, 1),
     ):
         want = (<const uint32_t *> views[i].buf)[n_files]
-        if want * <size_t> itemsize > <size_t> views[<int> rows].len:
+        if want < (<const uint32_t *> views[i].buf)[0] or want * <size_t> itemsize > <size_t> views[<int> rows].len:
             raise ValueError(f"batch.{INPUTS[rows][0]}: shorter than its offsets say")
 
 
@@ -714,13 +723,14 @@ def compare_scan(
     const int64_t[::1] new_size not None, const int64_t[::1] new_mtime not None,
     const unsigned char[::1] old_blob not None, const uint32_t[::1] old_off not None,
     const int64_t[::1] old_size not None, const int64_t[::1] old_mtime not None,
-    const unsigned char[::1] live, int64_t racy_ns,
+    const unsigned char[::1] live, int64_t racy_ns, int64_t racy_seconds_ns,
     unsigned char[::1] same not None, unsigned char[::1] seen not None,
 ) -> None:
     """Merges two sorted lists of files: which of the new are as the old has them.
 
     same: a byte per new file, set to 1 for one that a live old file has with equal size and mtime,
-    the mtime below racy_ns. seen: a byte per old file, set to 1 when a new one has its path.
+    the mtime below racy_ns; below racy_seconds_ns when it is a whole second, since then the file
+    system may count no finer. seen: a byte per old file, set to 1 when a new one has its path.
     """
     cdef Py_ssize_t i = 0, j = 0, n_new = new_size.shape[0], n_old = old_size.shape[0]
     cdef int order
@@ -738,11 +748,101 @@ def compare_scan(
                 seen[j] = 1
                 if (
                     (live is None or live[j]) and new_size[i] == old_size[j]
-                    and new_mtime[i] == old_mtime[j] and new_mtime[i] < racy_ns
+                    and new_mtime[i] == old_mtime[j] and new_mtime[i] < (
+                        racy_ns if new_mtime[i] % 1000000000 else racy_seconds_ns)
                 ):
                     same[i] = 1
                 i += 1
                 j += 1
+
+
+def gather(const uint64_t[::1] names not None, const uint32_t[::1] ids not None) -> Column:
+    """names[id] for each of ids."""
+    cdef Buf out
+    cdef Py_ssize_t i
+    memset(&out, 0, sizeof(Buf))
+    for i in range(ids.shape[0]):
+        push_u64(&out, names[ids[i]] if ids[i] < <size_t> names.shape[0] else 1)
+    if out.failed:
+        buf_free(&out)
+        raise MemoryError
+    return column_of(&out, "Q")
+
+
+def invert(const uint64_t[::1] hashes not None, const uint32_t[::1] offs not None,
+           const unsigned char[::1] posts not None, uint32_t n_files) -> tuple:
+    """The postings of a segment turned round: columns term_off, term_hash, term_tf by file."""
+    cdef Buf[3] out
+    cdef uint32_t *ends
+    cdef Cursor c
+    cdef Py_ssize_t i
+    cdef uint32_t total = 0, at
+    cdef int k
+    memset(out, 0, sizeof(out))
+    if not buf_room(&out[0], <size_t> n_files * 4 + 8):
+        raise MemoryError
+    ends = <uint32_t *> out[0].data
+    out[0].len = <size_t> n_files * 4 + 4
+    memset(ends, 0, out[0].len)
+    for i in range(hashes.shape[0]):
+        posts_seek(&c, offs[i], posts)
+        while posts_step(&c) and c.doc < n_files:
+            ends[c.doc + 1] += 1
+            total += 1
+    for i in range(n_files):
+        ends[i + 1] += ends[i]
+    if not (buf_room(&out[1], <size_t> total * 8 + 8) and buf_room(&out[2], <size_t> total + 1)):
+        for k in range(3):
+            buf_free(&out[k])
+        raise MemoryError
+    out[1].len = <size_t> total * 8
+    out[2].len = total
+    for i in range(hashes.shape[0]):
+        posts_seek(&c, offs[i], posts)
+        while posts_step(&c) and c.doc < n_files:
+            at = ends[c.doc]
+            ends[c.doc] += 1
+            (<uint64_t *> out[1].data)[at] = hashes[i]
+            out[2].data[at] = <uint8_t> c.tf
+    # Each start has moved on to the next file's start.
+    for i in range(n_files, 0, -1):
+        ends[i] = ends[i - 1]
+    ends[0] = 0
+    return column_of(&out[0], "I"), column_of(&out[1], "Q"), column_of(&out[2], "B")
+
+
+def tally(const int16_t[::1] language not None, const unsigned char[::1] status not None,
+          const int64_t[::1] size not None, const unsigned char[::1] live) -> tuple:
+    """Counts of live files: {language: (files, bytes)}, and a list of files by status."""
+    cdef int64_t[1024] files
+    cdef int64_t[1024] sizes
+    cdef int64_t[8] by_status
+    cdef Py_ssize_t i
+    cdef int code
+    memset(files, 0, sizeof(files))
+    memset(sizes, 0, sizeof(sizes))
+    memset(by_status, 0, sizeof(by_status))
+    for i in range(language.shape[0]):
+        if live is not None and live[i] == 0:
+            continue
+        code = language[i] if 0 <= language[i] < 1024 else 0
+        files[code] += 1
+        sizes[code] += size[i]
+        by_status[status[i] & 7] += 1
+    counted = {code: (files[code], sizes[code]) for code in range(1024) if files[code]}
+    return counted, [by_status[code] for code in range(8)]
+
+
+def count_symbols(const uint32_t[::1] sym_off not None, const unsigned char[::1] live) -> int:
+    """Symbols of live files."""
+    cdef int64_t n = 0
+    cdef Py_ssize_t i
+    if live is None:
+        return sym_off[sym_off.shape[0] - 1] if sym_off.shape[0] else 0
+    for i in range(sym_off.shape[0] - 1):
+        if live[i]:
+            n += sym_off[i + 1] - sym_off[i]
+    return n
 
 
 def hash_bytes(const unsigned char[::1] data not None) -> int:

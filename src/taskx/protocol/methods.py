@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from taskx.protocol import chat, context, graph, lifecycle, providers, refine
+from taskx.protocol import chat, context, graph, lifecycle, providers, refine, workspace
 
 Direction = Literal["client", "server"]
 
@@ -156,6 +156,41 @@ _ROWS = (
         params=context.OutlineParams,
         result=context.OutlineResult,
         handler="taskx.fronts.runtime.context:outline",
+        needs_workspace=True,
+    ),
+    # Workspace
+    Method(
+        "workspace/open",
+        "request",
+        params=workspace.OpenParams,
+        result=workspace.Summary,
+        handler="taskx.fronts.runtime.workspace:open_workspace",
+    ),
+    Method(
+        "workspace/refresh",
+        "request",
+        result=workspace.Summary,
+        handler="taskx.fronts.runtime.workspace:refresh",
+        needs_workspace=True,
+    ),
+    Method(
+        "workspace/filesChanged",
+        "notification",
+        params=workspace.FilesChangedParams,
+        handler="taskx.fronts.runtime.workspace:files_changed",
+    ),
+    Method(
+        "workspace/progress",
+        "notification",
+        direction="client",
+        params=workspace.ProgressEvent,
+        overflow="drop",
+    ),
+    Method(
+        "context/inspect",
+        "request",
+        result=workspace.Summary,
+        handler="taskx.fronts.runtime.workspace:inspect",
         needs_workspace=True,
     ),
 )

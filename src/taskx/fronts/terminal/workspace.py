@@ -38,14 +38,19 @@ def add_root(parser: ArgumentParser, *, positional: bool = False) -> None:
 
 
 @asynccontextmanager
-async def opened(root: Path, exclude: list[str], *, cache: bool) -> AsyncIterator[Workspace]:
+async def opened(root: Path, arguments: Any) -> AsyncIterator[Workspace]:
     """The open workspace; closed, with its cache written, when the block ends."""
     from taskx.fronts.terminal.progress import progress_line
     from taskx.workspace.workspace import Workspace
 
     with progress_line(sys.stderr) as emit:
         workspace = await Workspace.open(
-            str(root), exclude=exclude, emit=emit, data_dir=None, cache=cache
+            root,
+            exclude=arguments.exclude,
+            emit=emit,
+            cache=arguments.cache_dir is not None and not arguments.no_cache,
+            cache_dir=Path(arguments.cache_dir) if arguments.cache_dir is not None else None,
+            environ=arguments.environment,
         )
     try:
         yield workspace
@@ -61,7 +66,7 @@ def with_workspace(arguments: Any, work: Callable[[Workspace], Awaitable[T]]) ->
         fail(f"{arguments.root} is not a folder: name the folder of a repository")
 
     async def body() -> T:
-        async with opened(root, arguments.exclude, cache=not arguments.no_cache) as workspace:
+        async with opened(root, arguments) as workspace:
             return await work(workspace)
 
     return run(body())

@@ -101,10 +101,7 @@ class Segment:
     def __init__(self, columns: Mapping[str, Any], owner: object = None) -> None:
         """columns: a buffer of the right format for each of COLUMNS. owner is kept alive."""
         for name, code in COLUMNS:
-            view = memoryview(columns[name])
-            if view.format != code:
-                view = view.cast("B").cast(code)  # type: ignore[call-overload]
-            object.__setattr__(self, name, view)
+            setattr(self, name, typed(memoryview(columns[name]), code))
         self.owner = owner
         self.n_files = len(self.language)
         self.n_symbols = len(self.sym_kind)
@@ -170,6 +167,13 @@ class Segment:
         if self._mean_head is None:
             self._mean_head = sum(self.head_len)
         return int(self._mean_head)
+
+
+def typed(view: memoryview, code: str) -> memoryview:
+    """The same memory as items of a format of the struct module."""
+    if view.format == code:
+        return view
+    return view.cast("B").cast(code)  # type: ignore[call-overload, no-any-return]
 
 
 def pack(code: str, values: Sequence[int] | memoryview) -> memoryview:

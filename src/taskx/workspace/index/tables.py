@@ -9,11 +9,15 @@ from taskx._native.tables import (
     SegmentBuilder,
     checksum,
     compare_scan,
+    count_symbols,
     files_with_name,
     find_hash,
     find_path,
+    gather,
     hash_bytes,
+    invert,
     symbols_of_hash,
+    tally,
 )
 
 __all__ = [
@@ -23,12 +27,16 @@ __all__ = [
     "accumulate",
     "checksum",
     "compare_scan",
+    "count_symbols",
     "doc_freq",
     "files_with_name",
     "find_hash",
     "find_path",
+    "gather",
     "hash_bytes",
+    "invert",
     "postings",
     "symbols_of_hash",
+    "tally",
     "top",
 ]
