@@ -270,7 +270,11 @@ def _taskx(argv: list[str]) -> int:
 
     from taskx import __version__
 
-    parser = argparse.ArgumentParser(prog="taskx", description="Work with a repository's code.")
+    parser = argparse.ArgumentParser(
+        prog="taskx",
+        description="Work with a repository's code.",
+        epilog="example: taskx retrieve 'where is the session saved' --root ~/src/django",
+    )
     parser.add_argument("--version", action="version", version=f"taskx {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="serve the protocol (the same as task-x-runtime)")
@@ -298,8 +302,15 @@ def _taskx(argv: list[str]) -> int:
         arguments = parser.parse_args(argv)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else EXIT_USAGE
+    from taskx.errors import TaskxError
+
     try:
         code: int = arguments.run(arguments)
+    except TaskxError as error:
+        sys.stderr.write(f"taskx: {error.message}\n")
+        return EXIT_ERROR
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else EXIT_ERROR
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -227,3 +227,14 @@ def test_taskx_serve_is_the_same_as_task_x_runtime() -> None:
     with Runtime("nonsense", command=command) as runtime:
         assert runtime.exit_code() == 2
     assert output("-c", command[2], "--version") == f"taskx {taskx.__version__}\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_survived(closed: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m taskx {closed}', sys.executable],
+        stdin=subprocess.DEVNULL,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 
 from taskx.errors import TaskxError
 from taskx.fronts.runtime.lifecycle import Launch, initialize
@@ -87,6 +86,8 @@ def claim_streams() -> tuple[int, int]:
         os.set_blocking(fd, True)  # some parents hand over pipes that are not
     if null > 2:
         os.close(null)
+    else:
+        os.set_inheritable(null, True)
     return in_fd, out_fd
 
 
@@ -162,7 +163,7 @@ def _serve_on(launch: Launch, in_fd: int, out_fd: int, pending: bytes, signals: 
 
     from taskx import log
 
-    faulthandler.enable()
+    faulthandler.enable(2)
     handler = log.configure(launch.settings.log_level)
     try:
         from taskx.fronts.runtime.serve import run
@@ -175,5 +176,4 @@ def _serve_on(launch: Launch, in_fd: int, out_fd: int, pending: bytes, signals: 
         logging.getLogger("taskx").exception("the runtime failed")
         code = 1
     handler.close()
-    sys.stderr.flush()
     return code
