@@ -13,6 +13,7 @@ from taskx.sessions.record import Session
 
 if TYPE_CHECKING:
     from taskx.providers import Providers
+    from taskx.tools.services import ToolServices
 
 
 class App:
@@ -37,6 +38,7 @@ class App:
         self.workspace: Any = None
         self.opening: Any = None
         self._providers: Providers | None = None
+        self._tools: ToolServices | None = None
 
     @property
     def providers(self) -> Providers:
@@ -47,6 +49,15 @@ class App:
             self._providers = Providers()
         return self._providers
 
+    @property
+    def tools(self) -> ToolServices:
+        """What tools share; loaded with its first use."""
+        if self._tools is None:
+            from taskx.tools.services import ToolServices
+
+            self._tools = ToolServices(self.settings.environment, self.data_dir, self.sandbox)
+        return self._tools
+
     async def close(self) -> None:
         """Lets go of everything. The loop still runs; nothing is called afterwards."""
         if self.opening is not None:
@@ -54,6 +65,9 @@ class App:
         workspace, self.workspace = self.workspace, None
         if workspace is not None:
             await workspace.close()
+        tools, self._tools = self._tools, None
+        if tools is not None:
+            await tools.close()
         providers, self._providers = self._providers, None
         if providers is not None:
             await providers.close()

@@ -30,7 +30,28 @@ PROVIDERS: list[dict[str, object]] = [
 ]
 
 # Names of the built-in tools that `tools/list` describes.
-TOOLS: list[str] = []
+TOOLS: list[str] = [
+    "read_file",
+    "list_files",
+    "find_files",
+    "search_text",
+    "search_symbols",
+    "get_outline",
+    "get_dependencies",
+    "retrieve_context",
+    "get_diagnostics",
+    "git_status",
+    "git_diff",
+    "git_log",
+    "write_file",
+    "replace_text",
+    "apply_patch",
+    "create_directory",
+    "move_path",
+    "delete_path",
+    "run_command",
+    "run_check",
+]
 
 SURFACES: list[str] = ["runtime"]
 

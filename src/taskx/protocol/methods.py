@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from taskx.protocol import chat, context, graph, lifecycle, providers, refine, workspace
+from taskx.protocol import (
+    chat,
+    context,
+    edits,
+    graph,
+    lifecycle,
+    providers,
+    refine,
+    tools,
+    workspace,
+)
 
 Direction = Literal["client", "server"]
 
@@ -191,6 +201,60 @@ _ROWS = (
         "request",
         result=workspace.Summary,
         handler="taskx.fronts.runtime.workspace:inspect",
+        needs_workspace=True,
+    ),
+    # Tools
+    Method(
+        "tools/list",
+        "request",
+        result=tools.ToolsListResult,
+        handler="taskx.fronts.runtime.tools:list_tools",
+    ),
+    Method(
+        "tools/call",
+        "request",
+        params=tools.ToolsCallParams,
+        result=tools.ToolsCallResult,
+        handler="taskx.fronts.runtime.tools:call",
+        needs_workspace=True,
+    ),
+    # Edits
+    Method(
+        "edits/list",
+        "request",
+        result=list[edits.EditOperation],
+        handler="taskx.fronts.runtime.edits:list_operations",
+        needs_workspace=True,
+    ),
+    Method(
+        "edits/pending",
+        "request",
+        result=list[edits.PendingFile],
+        handler="taskx.fronts.runtime.edits:pending",
+        needs_workspace=True,
+    ),
+    Method(
+        "edits/keep",
+        "request",
+        params=edits.PathsParams,
+        result=edits.KeepResult,
+        handler="taskx.fronts.runtime.edits:keep",
+        needs_workspace=True,
+    ),
+    Method(
+        "edits/revert",
+        "request",
+        params=edits.PathsParams,
+        result=edits.RevertResult,
+        handler="taskx.fronts.runtime.edits:revert",
+        needs_workspace=True,
+    ),
+    Method(
+        "edits/undo",
+        "request",
+        params=edits.UndoParams,
+        result=edits.UndoResult,
+        handler="taskx.fronts.runtime.edits:undo",
         needs_workspace=True,
     ),
 )

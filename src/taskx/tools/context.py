@@ -25,10 +25,10 @@ RESULT_LIMIT_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class FileChange:
-    """path: relative to the workspace. operation: its number in the edit log."""
+    """path: relative to the workspace. operation: its id in the edit log."""
 
     path: str
-    operation: int
+    operation: str
     kind: Literal["create", "modify", "delete", "move", "mode", "directory"]
     added: int
     removed: int
@@ -132,7 +132,7 @@ def changes_of(operation: Operation) -> list[FileChange]:
             kind = "delete"
         else:
             kind = "mode" if before.same(after) else "modify"
-        found.append(FileChange(change.path, operation.id, kind, change.added, change.removed))
+        found.append(FileChange(change.path, str(operation.id), kind, change.added, change.removed))
     return found
 
 
@@ -147,7 +147,7 @@ def summary(operation: Operation) -> str:
 
 def as_data(operation: Operation) -> dict[str, Any]:
     return {
-        "operation": operation.id,
+        "operation": str(operation.id),
         "files": [
             {"path": c.path, "operation": c.kind, "added": c.added, "removed": c.removed}
             for c in changes_of(operation)

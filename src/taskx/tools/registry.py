@@ -15,6 +15,20 @@ from taskx.errors import ToolError
 from taskx.tools.context import Call, OnOutput, ToolClass, ToolContext, ToolResult
 from taskx.tools.schema import schema_of
 
+__all__ = [
+    "TOOLS",
+    "Tool",
+    "ToolContext",
+    "ToolResult",
+    "call",
+    "find",
+    "preview",
+    "secret_paths",
+    "tools",
+]
+
+TOOLS: dict[str, Tool]
+
 log = logging.getLogger("taskx.tools")
 
 PREVIEW_LIMIT = 20_000
