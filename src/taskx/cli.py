@@ -197,7 +197,6 @@ def _settings(arguments: Arguments, environment: Mapping[str, str]) -> Settings:
     settings.cache_dir = config.default_cache_dir(environment)
     settings.environment = environment
     settings.log_level = _log_level(environment)
-    settings.environment = environment
     return settings
 
 

@@ -66,11 +66,8 @@ class Settings:
     cache_dir: where indexes go without a data dir; None when the cache is switched off.
     use_cache: False with TASK_X_CACHE=off, which holds for the data dir too.
     api_key: of the selected profile. Never logged.
-<<<<<<< HEAD
-    environment: where git's own configuration is looked up.
-=======
-    environment: the process's; child processes get it without its keys.
->>>>>>> f870ab6 (runtime: tools/* and edits/* over the edit log of the open workspace)
+    environment: the process's, where git's configuration is looked up; child processes get it
+        without its keys.
     """
 
     __slots__ = (
@@ -95,7 +92,6 @@ class Settings:
         self.environment: Mapping[str, str] = {}
         self.use_cache = True
         self.log_level = "warn"
-        self.environment: Mapping[str, str] = {}
 
 
 def load(path: str) -> Config:
