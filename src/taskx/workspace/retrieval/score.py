@@ -1,7 +1,7 @@
 """How much a file answers a question: features from the index, then from its text.
 
 The only wrapper of the native `scoring`. Weights were found on 25 repositories by coordinate
-ascent and checked on held-out ones; `bench/accuracy` repeats that. They are shares of one scale:
+ascent, as the mean over random two thirds of them, and checked on the others. They are shares of one scale:
 each feature is at most about 1.
 """
 
@@ -21,21 +21,28 @@ from taskx.workspace.retrieval.terms import Question
 
 # In the order of scoring.FEATURES: head, types, stem, stem_exact, stem_rare, folders, inside,
 # defines, named, symbol, symbols.
-WEIGHTS = (0.8, 0.5, 1.2, 2.25, 1.125, 0.45, 0.4, 0.53, 1.0, 0.4, 0.13)
+WEIGHTS = (0.8, 0.4, 0.95, 2.1, 1.6, 0.85, 0.4, 0.47, 1.15, 0.3, 0.12)
 FULL_TEXT = 0.6
 """Of the index's own score, relative to the best one; replaced by the three below once read."""
 BEST_PIECE = 0.75
 MORE_PIECES = 0.2
 COVERED = 0.4
 
+FULL_TEXT_LATE = 0.2
+
 DEPENDENTS = 0.1
 """Per e-fold of files that depend on it."""
+LENGTH = 0.04
+"""Per e-fold of terms beyond a usual file's."""
+USUAL_TERMS = 400
 
 # Exponents of a damping; each kind of file stays findable by its name.
 ASIDE = 0.9
 NO_CODE = 1.1
 C_HEADER = 0.6
-OLD_VERSION = 0.9
+OLD_VERSION = 1.1
+DEPTH = 0.05
+"""Per folder."""
 
 ASIDE_FOLDERS = (
     r"tests?|testing|__tests__|specs?|testdata|fixtures?|mocks?|bench(?:marks?)?|examples?|"
@@ -119,14 +126,16 @@ class Scorer:
         value = sum(w * f for w, f in zip(WEIGHTS, features, strict=True))
         path = self.snapshot.path(fid)
         damping = math.exp(-self.damping(fid, path))
+        segment = self.snapshot.locate(fid)[0]
         lift = 1 + DEPENDENTS * math.log1p(dependents)
+        lift *= ((1 + segment.n_terms[index]) / USUAL_TERMS) ** LENGTH
         early = (value + FULL_TEXT * full_text) * damping * lift
         found = Scored(fid, path, early, damping, lift, features[2] > 0)
-        found.score = value
+        found.score = value + FULL_TEXT_LATE * full_text
         return found
 
     def damping(self, fid: int, path: str) -> float:
-        found = 0.0
+        found = DEPTH * path.count("/")
         if self.aside and ASIDE_PATH.search(path):
             found += ASIDE
         language = self.snapshot.language(fid)
