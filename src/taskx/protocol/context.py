@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, field
 
 from taskx.protocol.base import Wire
+from taskx.protocol.project import Instruction
 
 BudgetTokens = Annotated[int, Meta(ge=1, le=200_000)]
 Limit = Annotated[int, Meta(ge=1, le=500)]
@@ -39,16 +40,6 @@ class Retrieval(Wire, frozen=True, kw_only=True):
     files_considered: int
     budget_tokens: int
     used_tokens: int
-
-
-class Instruction(Wire, frozen=True, kw_only=True):
-    """An instruction file of the repository that governs `dir`."""
-
-    source: str
-    scope: str
-    dir: str
-    content: str
-    truncated: bool
 
 
 class RetrieveResult(Wire, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +40,7 @@ from taskx.workspace.index.symbols import analyzer
 from taskx.workspace.memory import give_back
 
 if TYPE_CHECKING:
+    from taskx.protocol.context import OutlineResult, RetrieveResult, SymbolsResult
     from taskx.workspace.files.instructions import InstructionFile
     from taskx.workspace.graph.graph import Graph
 
@@ -146,6 +148,38 @@ class Workspace:
     async def read(self, call: Callable[..., T], *arguments: Any) -> T:
         """Runs a question in one of the reading threads."""
         return await asyncio.get_running_loop().run_in_executor(self._reading, call, *arguments)
+
+    async def retrieve(
+        self, query: str, budget_tokens: int = 8000, focus_paths: Sequence[str] = ()
+    ) -> RetrieveResult:
+        """Snippets that answer a question, with the instructions of their folders."""
+        from taskx.workspace.files.instructions import for_paths
+        from taskx.workspace.retrieval.retrieve import retrieve
+
+        await self.settled()
+        gone = threading.Event()
+        files = self.instructions
+        try:
+            return await self.read(
+                retrieve, self.snapshot, self.graph_at_hand, query, budget_tokens,
+                list(focus_paths), gone.is_set, lambda paths: for_paths(files, paths),
+            )  # fmt: skip
+        finally:
+            gone.set()
+
+    async def symbols(self, query: str, kind: str | None = None, limit: int = 50) -> SymbolsResult:
+        """Definitions for a typed name, best first."""
+        from taskx.workspace.retrieval.symbols_search import search
+
+        await self.settled()
+        return await self.read(search, self.snapshot, query, kind, limit)
+
+    async def outline(self, path: str) -> OutlineResult:
+        """The symbols of a file. Raises InvalidParams when it is not indexed."""
+        from taskx.workspace.retrieval.symbols_search import outline
+
+        await self.settled()
+        return await self.read(outline, self.snapshot, path)
 
     async def graph(self) -> Graph:
         """The graph of the snapshot as it is now; brought up to date when it is not."""

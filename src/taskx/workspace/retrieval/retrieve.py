@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from taskx.protocol.context import Instruction, Retrieval, RetrieveResult
+from taskx.protocol.context import Retrieval, RetrieveResult
+from taskx.protocol.project import Instruction
 from taskx.workspace.index.snapshot import Snapshot
 from taskx.workspace.retrieval import candidates, files, snippets, terms
 from taskx.workspace.retrieval.score import Scored, Scorer
@@ -39,12 +40,12 @@ def retrieve(
     budget_tokens: int,
     focus_paths: list[str],
     cancelled: Callable[[], bool] = lambda: False,
-    instructions: Callable[[list[str]], list[Instruction]] = lambda directories: [],
+    instructions: Callable[[list[str]], list[Instruction]] = lambda paths: [],
 ) -> RetrieveResult:
     """The best snippets for a question.
 
     cancelled: asked between the stages; when true the call ends with Cancelled.
-    instructions: those that govern the given directories (relative to the root).
+    instructions: those that govern the given paths (relative to the root).
     The same snapshot, graph, files and question give the same result.
     """
     question = terms.ask(snapshot, query)
@@ -74,8 +75,8 @@ def retrieve(
     read.sort(key=lambda scored: (-scored.score, scored.path))
     pieces = snippets.choose(read, texts, named)
     chosen, used = snippets.fill(snapshot, question, scorer.matcher, pieces, texts, budget_tokens)
-    directories = {snippet.path.rpartition("/")[0] for snippet in chosen}
-    directories.update(path.strip("/") for path in focus_paths)
+    paths = dict.fromkeys(snippet.path for snippet in chosen)
+    paths.update(dict.fromkeys(focus_paths))
     return RetrieveResult(
         retrieval=Retrieval(
             terms=question.words,
@@ -84,7 +85,7 @@ def retrieve(
             budget_tokens=budget_tokens,
             used_tokens=used,
         ),
-        instructions=instructions(sorted(directories)),
+        instructions=instructions(sorted(paths)),
     )
 
 

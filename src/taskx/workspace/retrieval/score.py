@@ -1,8 +1,8 @@
 """How much a file answers a question: features from the index, then from its text.
 
 The only wrapper of the native `scoring`. Weights were found on 25 repositories by coordinate
-ascent, as the mean over random two thirds of them, and checked on the others. They are shares of one scale:
-each feature is at most about 1.
+ascent, as the mean over random two thirds of them, and checked on the others. They are shares of
+one scale: each feature is at most about 1.
 """
 
 from __future__ import annotations
