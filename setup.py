@@ -46,6 +46,7 @@ EXTENSIONS = {
     "postings": False,
     "refgraph": False,
     "scanner": False,
+    "skeleton": False,
     "symbols": False,
     "tables": False,
     "terms": False,

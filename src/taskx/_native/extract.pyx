@@ -217,6 +217,7 @@ ctypedef struct Frame:
     uint32_t depth
     int32_t parent      # symbol index or -1
     uint8_t scope
+    bint inside
 
 
 cdef int32_t add_symbol(Work *w, Buf *blob, uint8_t kind, uint8_t flags, uint32_t start,
@@ -370,6 +371,7 @@ ctypedef struct Walk:
     Buf *blob
     uint32_t depth
     uint8_t scope
+    bint inside         # somewhere in a function
     int32_t parent
     uint32_t wrap_start     # of the wrapper around the next definition
     uint32_t wrap_end
@@ -395,7 +397,7 @@ cdef int32_t emit(Walk *k, TSNode node, TSNode name, uint8_t kind, uint8_t flags
     end = clean_end(k.w, start, end)
     if is_public(k.g, k.w, start, at, stop - at, k.scope, wrap):
         flags |= SYM_PUBLIC
-    if k.scope == SCOPE_FUNCTION:
+    if k.inside:
         flags |= SYM_NESTED
     kind_here = kind_in(kind, k.scope)
     if kind_here == KIND_CLASS or kind_here == KIND_STRUCT or kind_here == KIND_INTERFACE or (
@@ -795,7 +797,7 @@ cdef int walk(const Grammar *g, Work *w, Buf *blob, TSTree *tree,
                     k.wrap_depth = k.depth
                 elif rule.flags & RULE_SKIP:
                     descend = False
-                if rule.how and ts_node_is_named(node):
+                if ts_node_is_named(node) and (rule.how or rule.flags & RULE_FUNCTION):
                     flags = rule.flags
                     local = rule[0]
                     if rule.kind == KIND_CLASS and (
@@ -804,7 +806,7 @@ cdef int walk(const Grammar *g, Work *w, Buf *blob, TSTree *tree,
                         if local.kind == KIND_OBJECT:
                             local.flags |= RULE_DECLARES
                             local.how = HOW_TYPE_BLOCK
-                    index = define(&k, node, &local, &flags)
+                    index = define(&k, node, &local, &flags) if local.how else -1
                     if flags & (RULE_FUNCTION | RULE_TYPE | RULE_SCOPE):
                         if not buf_room(&w.walk, sizeof(Frame)):
                             w.lost = True
@@ -814,10 +816,12 @@ cdef int walk(const Grammar *g, Work *w, Buf *blob, TSTree *tree,
                         frame.depth = k.depth
                         frame.parent = k.parent
                         frame.scope = k.scope
+                        frame.inside = k.inside
                         if index >= 0:
                             k.parent = index
                         if flags & RULE_FUNCTION:
                             k.scope = SCOPE_FUNCTION
+                            k.inside = True
                         elif flags & RULE_TYPE:
                             k.scope = SCOPE_TYPE
                         elif k.scope != SCOPE_FUNCTION:
@@ -832,6 +836,7 @@ cdef int walk(const Grammar *g, Work *w, Buf *blob, TSTree *tree,
                 if frame.depth == k.depth:
                     k.parent = frame.parent
                     k.scope = frame.scope
+                    k.inside = frame.inside
                     w.walk.len -= sizeof(Frame)
             if ts_tree_cursor_goto_next_sibling(&cursor):
                 break

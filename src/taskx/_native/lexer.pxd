@@ -224,6 +224,16 @@ cdef enum:
     L_LINE_CONT = 4194304   # backslash at the line end joins
 
 
+# A kept part of the file. Laid out as the core's TSRange.
+ctypedef struct Range:
+    uint32_t start_row
+    uint32_t start_column
+    uint32_t end_row
+    uint32_t end_column
+    uint32_t start      # byte offsets
+    uint32_t end
+
+
 # One file in work. Buffers are kept from file to file.
 ctypedef struct Work:
     const unsigned char *src    # n bytes, then at least 16 zero bytes
@@ -244,7 +254,7 @@ ctypedef struct Work:
     Buf pairs           # uint64: ident index << 32 | ident index
     Buf defines         # int32: token indexes of #define lines
     Buf branches        # saved bracket stacks of open #if
-    Buf ranges          # TSRange: what the grammar is to see
+    Buf ranges          # Range: what the grammar is to see
     Buf syms            # Sym
     Buf scratch
     Buf scratch2

@@ -26,6 +26,7 @@ from .imports cimport bind_names, find_imports
 from .lexer cimport (
     Ident, KW_SOFT, L_MARKUP, LexSpec, Token, Work, build_spec, find_lines, lex, line_of)
 from .outline_c cimport outline_c
+from .skeleton cimport find_skeleton
 from .termset cimport TermSet
 
 from .extract import language_abi, node_types
@@ -55,6 +56,8 @@ cdef enum:
     MAX_DEPTH = 2500    # of brackets and of indents that a grammar is given
     MAX_INDENTS = 250   # 511 kill a grammar's scanner
     PARSE_BUDGET_NS = 2000000000
+    MAX_ERRORS = 3      # in a skeleton's tree, before the file is parsed whole
+    WHOLE_BYTES = 524288    # of the largest file that is parsed twice
     PLAIN = 1           # Analyzer.kinds: words only
     SCRIPT = 2          # TypeScript inside <script>
 
@@ -886,7 +889,15 @@ cdef class Analyzer:
         if w.max_depth > MAX_DEPTH or indents_deep(w, n_lines):
             return FILE_BUDGET
         w.n_ranges = 0
+        if not self.whole:
+            find_skeleton(w, spec)
         result = parse_symbols(self.parser, grammar, w, &out.blob, cancel, self.budget_ns)
+        if result == 0 and w.n_ranges and w.n_errors > MAX_ERRORS and w.n < WHOLE_BYTES:
+            # Perhaps the cuts did it: once more as a whole, unless that is no better.
+            w.n_syms = 0
+            w.syms.len = 0
+            w.n_ranges = 0
+            result = parse_symbols(self.parser, grammar, w, &out.blob, cancel, self.budget_ns)
         if result != 0:
             w.n_syms = 0
             w.syms.len = 0

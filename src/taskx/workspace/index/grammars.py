@@ -89,6 +89,10 @@ module namespace name scope
 variable_declarator variable value:name plain
 assignment_expression method value:left -
 pair property value:key -
+arrow_function - - function
+function_expression - - function
+function - - function
+generator_function - - function
 """
 _JS_ROLES = """name: identifier property_identifier private_property_identifier type_identifier
  shorthand_property_identifier string
@@ -144,6 +148,7 @@ _TABLE: dict[str, tuple[str, str]] = {
         method_elem method name declares
         method_spec method name declares
         field_declaration field each:name plain
+        func_literal - - function
         const_spec constant each:name plain
         var_spec variable each:name plain
         """,
@@ -166,6 +171,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         type_item typeParameter name plain
         associated_type typeParameter name plain,declares
         macro_definition function name body
+        block - - function
+        closure_expression - - function
         """,
         "name: identifier type_identifier field_identifier",
     ),
@@ -185,6 +192,9 @@ _TABLE: dict[str, tuple[str, str]] = {
         field_declaration field declarator plain
         constant_declaration constant declarator plain
         enum_constant enumMember name type
+        block - - function
+        lambda_expression - - function
+        object_creation_expression - - function
         """,
         "name: identifier",
     ),
@@ -209,6 +219,9 @@ _TABLE: dict[str, tuple[str, str]] = {
         event_field_declaration event all>variable_declaration plain
         variable_declarator field name plain
         enum_member_declaration enumMember name plain
+        block - - function
+        lambda_expression - - function
+        anonymous_method_expression - - function
         """,
         "name: identifier",
     ),
@@ -221,6 +234,13 @@ _TABLE: dict[str, tuple[str, str]] = {
         type_alias typeParameter child>type_identifier plain
         property_declaration variable child>variable_declaration plain
         enum_entry enumMember child>simple_identifier type
+        lambda_literal - - function
+        anonymous_function - - function
+        object_literal - - function
+        anonymous_initializer - - function
+        secondary_constructor - - function
+        getter - - function
+        setter - - function
         """,
         "name: simple_identifier type_identifier",
     ),
@@ -241,6 +261,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         var_declaration variable name plain,declares
         type_definition typeParameter name plain
         given_definition variable name plain
+        block - - function
+        lambda_expression - - function
         """,
         "name: identifier type_identifier operator_identifier",
     ),
@@ -256,6 +278,11 @@ _TABLE: dict[str, tuple[str, str]] = {
         enum_entry enumMember each:name plain
         typealias_declaration typeParameter name plain
         associatedtype_declaration typeParameter name plain,declares
+        lambda_literal - - function
+        computed_property - - function
+        deinit_declaration - - function
+        subscript_declaration - - function
+        willset_didset_block - - function
         macro_declaration function child>simple_identifier plain
         """,
         "name: simple_identifier type_identifier",
@@ -268,6 +295,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         singleton_method function name function
         assignment constant assign:left plain
         alias function field:name plain
+        block - - function
+        do_block - - function
         """,
         "name: constant",
     ),
@@ -284,6 +313,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         property_element field last:name plain
         property_promotion_parameter field last:name -
         const_element constant child>name plain
+        compound_statement - - function
+        anonymous_function - - function
+        arrow_function - - function
+        anonymous_class - - function
         """,
         "name: name",
     ),
@@ -292,6 +325,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         function_declaration function last:name function
         assignment_statement variable value:name plain
         field property value:name -
+        function_definition - - function
+        do_statement - - function
         """,
         """name: identifier
         function-value: function_definition""",
@@ -331,6 +366,7 @@ _TABLE: dict[str, tuple[str, str]] = {
         FnProto function field:function function
         VarDecl variable field:variable_type_function plain
         ContainerField field field:field_member plain
+        Block - - function
         """,
         "name: IDENTIFIER",
     ),
