@@ -40,6 +40,7 @@ ctypedef struct RuleList:
     int32_t *order          # rule indexes by bucket, later rules first
     int32_t *first_byte     # 257 starts in `order`: literal basenames by their first byte
     int32_t *last_byte      # 257 starts in `order`: suffixes by their last byte
+    int32_t *path_byte      # 257 starts in `order`: rules with a slash by their first byte
     int32_t others          # start in `order` of the rest; n_rules ends it
     int32_t n_rules
     int32_t n_base          # bytes of a path in front of the names these rules speak of

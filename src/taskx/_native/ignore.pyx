@@ -309,6 +309,9 @@ cdef int rules_match(const RuleList *rules, const unsigned char *path, int32_t n
             c = lower(path[n - 1]) if rules.fold else path[n - 1]
             best = last_match(rules, rules.last_byte[c], rules.last_byte[c + 1], best,
                               path, n, n_folder, is_folder)
+            c = lower(path[rules.n_base]) if rules.fold else path[rules.n_base]
+            best = last_match(rules, rules.path_byte[c], rules.path_byte[c + 1], best,
+                              path, n, n_folder, is_folder)
         best = last_match(rules, rules.others, rules.n_rules, best, path, n, n_folder, is_folder)
         if best >= 0:
             return 0 if rules.rules[best].flags & RULE_NEGATIVE else 1
@@ -316,24 +319,31 @@ cdef int rules_match(const RuleList *rules, const unsigned char *path, int32_t n
     return -1
 
 
-# Which part of `order` a rule belongs to: 0 first byte, 1 last byte, 2 the rest; the byte in c.
-cdef inline int bucket_of(const RuleList *rules, const Rule *rule, unsigned char *c) noexcept nogil:
+# Which part of `order` a rule belongs to: 0 first byte of the name, 1 last byte, 2 first byte of
+# the path, 3 the rest; the byte in c.
+cdef inline int bucket_of(const RuleList *rules, const Rule *rule,
+                          unsigned char *c) noexcept nogil:
+    cdef int kind = 0
     if rule.flags & RULE_SUFFIX and rule.n_text > 1:
         c[0] = rule.c_text[rule.n_text - 1]
+        kind = 1
     elif rule.flags & RULE_BASENAME and rule.n_tokens == 0 and not rule.flags & RULE_SUFFIX:
         c[0] = rule.c_text[0]
+    elif rule.n_literal and not rule.flags & RULE_BASENAME:
+        c[0] = rule.c_text[0]
+        kind = 2
     else:
-        return 2
+        return 3
     if rules.fold:
         c[0] = lower(c[0])
-    return 1 if rule.flags & RULE_SUFFIX else 0
+    return kind
 
 
-# Fills `order`: literal names by first byte, suffixes by last byte, then the rest; within each the
-# later rule first.
+# Fills `order`: literal names by first byte, suffixes by last byte, paths by first byte, then the
+# rest; within each the later rule first.
 cdef bint order_rules(RuleList *rules) noexcept nogil:
     cdef int32_t n = rules.n_rules, i, at, b
-    cdef int32_t counts[2][257]
+    cdef int32_t counts[3][257]
     cdef unsigned char c = 0
     cdef int kind
     rules.order = <int32_t *> PyMem_RawMalloc(n * sizeof(int32_t))
@@ -343,17 +353,18 @@ cdef bint order_rules(RuleList *rules) noexcept nogil:
         for i in range(n):
             rules.order[i] = n - 1 - i
         return True
-    rules.first_byte = <int32_t *> PyMem_RawMalloc(2 * 257 * sizeof(int32_t))
+    rules.first_byte = <int32_t *> PyMem_RawMalloc(3 * 257 * sizeof(int32_t))
     if rules.first_byte == NULL:
         return False
     rules.last_byte = rules.first_byte + 257
+    rules.path_byte = rules.first_byte + 2 * 257
     memset(counts, 0, sizeof(counts))
     for i in range(n):
         kind = bucket_of(rules, &rules.rules[i], &c)
-        if kind < 2:
+        if kind < 3:
             counts[kind][c] += 1
     at = 0
-    for kind in range(2):
+    for kind in range(3):
         for b in range(257):
             rules.first_byte[kind * 257 + b] = at
             at += counts[kind][b]
@@ -361,7 +372,7 @@ cdef bint order_rules(RuleList *rules) noexcept nogil:
     rules.others = at
     for i in range(n - 1, -1, -1):
         kind = bucket_of(rules, &rules.rules[i], &c)
-        if kind < 2:
+        if kind < 3:
             rules.order[counts[kind][c]] = i
             counts[kind][c] += 1
         else:
