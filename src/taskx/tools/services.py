@@ -8,6 +8,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ class ToolServices:
         self._logs: dict[Path, EditLog] = {}
         self._sandboxes: dict[Path, Sandbox] = {}
         self._clients: dict[Path, ToolContext] = {}
+        # Contexts are asked for from worker threads.
+        self._lock = threading.RLock()
         self._background: set[asyncio.Task[ToolResult]] = set()
         self.launcher = Launcher(environ)
 
@@ -56,26 +59,31 @@ class ToolServices:
     def prepare(self, root: Path) -> None:
         """Loads the edit log of a workspace and finds the sandbox. Blocks on disk."""
         self.edits(root)
-        self._sandbox(root)
+        with self._lock:
+            self._sandbox(root.resolve())
 
     def edits(self, root: Path) -> EditLog:
         """The edit log of a workspace, loaded on first use. Blocks on disk."""
         root = root.resolve()
-        if root not in self._logs:
-            store = DiskStore(self._data_dir, root) if self._data_dir is not None else None
-            self._logs[root] = EditLog(root, store)
-        return self._logs[root]
+        with self._lock:
+            if root not in self._logs:
+                store = DiskStore(self._data_dir, root) if self._data_dir is not None else None
+                self._logs[root] = EditLog(root, store)
+            return self._logs[root]
 
     def context(self, workspace: Any, root: Path, task_id: str, timeout_ms: int) -> ToolContext:
         """A fresh context for one task."""
         root = root.resolve()
+        edits = self.edits(root)
+        with self._lock:
+            spill, sandbox = self._folder() / "results", self._sandbox(root)
         return ToolContext(
             root=root,
-            edits=self.edits(root),
+            edits=edits,
             launcher=self.launcher,
-            spill=self._folder() / "results",
+            spill=spill,
             workspace=workspace,
-            sandbox=self._sandbox(root),
+            sandbox=sandbox,
             task_id=task_id,
             command_timeout_ms=timeout_ms,
             changed=getattr(workspace, "files_changed", None),
@@ -84,9 +92,10 @@ class ToolServices:
     def client(self, workspace: Any, root: Path) -> ToolContext:
         """The context of the client's own calls, which remembers what they have read."""
         root = root.resolve()
-        if root not in self._clients:
-            self._clients[root] = self.context(workspace, root, "", 120_000)
-        known = self._clients[root]
+        with self._lock:
+            if root not in self._clients:
+                self._clients[root] = self.context(workspace, root, "", 120_000)
+            known = self._clients[root]
         known.workspace = workspace
         known.changed = getattr(workspace, "files_changed", None)
         return known

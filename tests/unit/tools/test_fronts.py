@@ -27,7 +27,7 @@ Story = Callable[[Any], Awaitable[Any]]
 def run(root: Path, data_dir: Path | None, story: Story, confine: bool = True) -> Any:
     async def main() -> Any:
         services = ToolServices(os.environ, data_dir, confine)
-        workspace = SimpleNamespace(root=root, snapshot=None)
+        workspace = SimpleNamespace(summary=lambda: SimpleNamespace(root=str(root)), snapshot=None)
         app = SimpleNamespace(workspace=workspace, tools=services)
         try:
             return await story(SimpleNamespace(app=app, request_id=1))

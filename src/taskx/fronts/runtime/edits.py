@@ -34,7 +34,7 @@ CONTENT_LIMIT = 16 * 1024 * 1024
 
 async def log_of(context: Context) -> EditLog:
     app = context.app
-    return await asyncio.to_thread(app.tools.edits, Path(app.workspace.root))
+    return await asyncio.to_thread(app.tools.edits, Path(app.workspace.summary().root))
 
 
 async def list_operations(context: Context, params: None) -> list[EditOperation]:
@@ -121,7 +121,7 @@ def _paths(context: Context, params: PathsParams) -> list[str] | None:
     """The given paths relative to the root. Raises InvalidParams for one that is outside."""
     if not isinstance(params.paths, list):
         return None
-    root = os.path.realpath(context.app.workspace.root)
+    root = os.path.realpath(context.app.workspace.summary().root)
     found = []
     for name in params.paths:
         whole = os.path.normpath(os.path.join(root, name))

@@ -33,7 +33,7 @@ def list_tools(context: Context, params: None) -> ToolsListResult:
 
 async def call(context: Context, params: ToolsCallParams) -> ToolsCallResult:
     app = context.app
-    root = Path(app.workspace.root)
+    root = Path(app.workspace.summary().root)
     tools = await asyncio.to_thread(app.tools.client, app.workspace, root)
     given = params.input if isinstance(params.input, dict) else {}
     result: ToolResult = await registry.call(

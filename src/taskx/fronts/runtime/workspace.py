@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,11 @@ from taskx.protocol.workspace import (
 )
 
 if TYPE_CHECKING:
+    from taskx.app import App
     from taskx.fronts.runtime.dispatch import Context
     from taskx.workspace.workspace import Workspace
+
+log = logging.getLogger("taskx.workspace")
 
 
 class Opening:
@@ -37,6 +41,16 @@ class Opening:
 
     def over(self) -> None:
         self._over.set()
+
+
+async def _load_edits(app: App, root: Path) -> None:
+    """Loads the edit log, which completes or takes back what a killed runtime left half done."""
+    if app.data_dir is None:
+        return
+    try:
+        await asyncio.to_thread(app.tools.edits, root)
+    except (TaskxError, OSError) as error:
+        log.warning("the edit log cannot be loaded: %s", error)
 
 
 async def open_workspace(context: Context, params: OpenParams) -> Summary:
@@ -66,6 +80,7 @@ async def open_workspace(context: Context, params: OpenParams) -> Summary:
         before, app.workspace = app.workspace, workspace
         if before is not None:
             await before.close()
+        await _load_edits(app, Path(workspace.summary().root))
         if opening.pending:
             await workspace.files_changed(opening.pending, _progress(context))
         return workspace.summary()
