@@ -62,6 +62,9 @@ ASKS_ASIDE = re.compile(
     r"generated|vendor)\b",
     re.IGNORECASE,
 )
+ASKS_DOCS = re.compile(r"\b(?:readme|changelog|docs|documentation)\b", re.IGNORECASE)
+DOCS_LIFT = 1.6
+DOCS = frozenset({"markdown", "rst", "text"})
 ASKS_NO_CODE = re.compile(
     r"\b(?:readme|changelog|docs?|documentation|json|ya?ml|toml|xml|html|css|markdown|dockerfile|"
     r"makefile|cmake|licen[cs]e|template)\b|\.(?:md|rst|txt|json|ya?ml|toml|xml|html?|css|cfg|ini)\b",
@@ -113,6 +116,7 @@ class Scorer:
         self.readers = [SegmentReader(segment) for segment in snapshot.segments]
         self.aside = not ASKS_ASIDE.search(question.text)
         self.c_tree = is_c([snapshot.path_bytes(fid) for fid in fids])
+        self.docs = bool(ASKS_DOCS.search(question.text))
         self.no_code = not ASKS_NO_CODE.search(question.text)
 
     def reader(self, fid: int) -> tuple[SegmentReader, int]:
@@ -128,6 +132,8 @@ class Scorer:
         damping = math.exp(-self.damping(fid, path))
         segment = self.snapshot.locate(fid)[0]
         lift = 1 + DEPENDENTS * math.log1p(dependents)
+        if self.docs and LANGUAGES[self.snapshot.language(fid)].name in DOCS:
+            lift *= DOCS_LIFT
         lift *= ((1 + segment.n_terms[index]) / USUAL_TERMS) ** LENGTH
         early = (value + FULL_TEXT * full_text) * damping * lift
         found = Scored(fid, path, early, damping, lift, features[2] > 0)

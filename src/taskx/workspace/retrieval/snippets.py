@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from taskx._native.scoring import Matcher, line_offsets
@@ -86,8 +87,10 @@ def fill(
     offsets: dict[int, list[int]] = {}
     floor = pieces[0].score * LEAST if pieces else 0.0
     for piece in pieces:
-        if left < CHARS_PER_TOKEN or piece.score < floor or piece.score <= 0:
+        if left < CHARS_PER_TOKEN or piece.score <= 0:
             break
+        if piece.score < floor and not piece.scored.focus:
+            continue
         fid = piece.scored.fid
         if fid not in offsets:
             offsets[fid] = list(line_offsets(texts[fid]))
@@ -146,9 +149,9 @@ def explain(
         symbol = segment.symbol(piece.row, piece.scored.fid - index)
         if piece.first <= symbol.line <= last:
             return f"defines {words_of_kind(symbol.kind_name)} `{symbol.name}`"
-    for name, sure, _ in question.names:
-        if sure > 0.5 and name.decode("utf-8", "replace") in text:
-            return f"uses `{name.decode('utf-8', 'replace')}`"
+    for name in question.defined:
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+            return f"uses `{name}`"
     if piece.named:
         return "matches path"
     hits = matcher.present(text.encode()).bit_count()

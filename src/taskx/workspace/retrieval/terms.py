@@ -62,6 +62,8 @@ class Question:
     words: list[str]
     names: list[tuple[bytes, float, bytes]]
     places: list[Place]
+    defined: list[str]
+    """Names that the tree defines."""
 
 
 @dataclass(slots=True)
@@ -230,7 +232,21 @@ def settle(
         shares.append(concept.share)
         words.append(concept.term.decode("utf-8", "replace"))
     flat = [(name, sure, re.sub(rb"[_-]", b"", name).lower()) for name, sure in names.items()]
-    return Question(text, single, found, weights, shares, words, flat[:16], places(text))
+    defined = [
+        name.decode("utf-8", "replace")
+        for name, sure, _ in flat[:16]
+        if sure > 0.5 and is_defined(snapshot, name)
+    ]
+    return Question(text, single, found, weights, shares, words, flat[:16], places(text), defined)
+
+
+def is_defined(snapshot: Snapshot, name: bytes) -> bool:
+    name_hash = hash_term(name)
+    for segment in snapshot.segments:
+        start, end = tables.symbols_of_hash(segment.sym_name_hash, segment.sym_by_hash, name_hash)
+        if end > start:
+            return True
+    return False
 
 
 def inverse(df: int, total: int) -> float:
