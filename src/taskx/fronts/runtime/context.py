@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from taskx.fronts.runtime.dispatch import Context
 from taskx.protocol.context import (
     OutlineParams,
@@ -13,10 +11,6 @@ from taskx.protocol.context import (
     SymbolsParams,
     SymbolsResult,
 )
-
-
-def inspect(context: Context, params: None) -> Any:
-    return context.app.workspace.summary()
 
 
 async def retrieve(context: Context, params: RetrieveParams) -> RetrieveResult:

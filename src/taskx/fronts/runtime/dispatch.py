@@ -7,7 +7,7 @@ import importlib
 import json
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable
 from types import CoroutineType
 from typing import Any, Literal, get_args, get_origin
@@ -83,18 +83,20 @@ class Dispatch:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._loading = asyncio.Lock()
-        # First calls under way. One cancelled before it began stays counted, which only means that
-        # later calls queue too.
-        self._n_loading = 0
+        # First calls under way of each module. One cancelled before it began stays counted, which
+        # only means that later calls of that module queue too.
+        self._loading: Counter[str] = Counter()
 
     def call(self, row: Method, context: Context, raw_params: Any) -> Any:
         """The handler's result, or its coroutine. Raises InvalidParams."""
         params = convert_params(row, raw_params)
         handler = self._handlers.get(row.name)
-        if self._n_loading or (handler is None and not _is_imported(row)):
-            self._n_loading += 1
-            return self._load_and_call(row, context, params)
+        if handler is not None and not self._loading:
+            return self._call(row, handler, context, params)
+        module = str(row.handler).partition(":")[0]
+        if self._loading[module] or (handler is None and module not in sys.modules):
+            self._loading[module] += 1
+            return self._load_and_call(row, module, context, params)
         return self._call(row, handler or self._load(row), context, params)
 
     def _call(self, row: Method, handler: Handler, context: Context, params: Any) -> Any:
@@ -102,18 +104,20 @@ class Dispatch:
             return self._exclusive(self._locks[row.exclusive], handler, context, params)
         return handler(context, params)
 
-    async def _load_and_call(self, row: Method, context: Context, params: Any) -> Any:
+    async def _load_and_call(self, row: Method, module: str, context: Context, params: Any) -> Any:
         """The first call of a module: it is imported in a thread, which may take a while.
 
-        Calls that come meanwhile queue up behind it, so that none overtakes another.
+        Its calls that come meanwhile queue up behind it, so that none overtakes another.
         """
         try:
-            async with self._loading:
+            async with self._locks[f"import {module}"]:
                 handler = self._handlers.get(row.name)
                 if handler is None:
                     handler = await asyncio.to_thread(self._load, row)
         finally:
-            self._n_loading -= 1
+            self._loading[module] -= 1
+            if not self._loading[module]:
+                del self._loading[module]
         result = self._call(row, handler, context, params)
         return await result if type(result) is CoroutineType else result
 
@@ -129,10 +133,6 @@ class Dispatch:
     ) -> Any:
         async with lock:
             return await handler(context, params)
-
-
-def _is_imported(row: Method) -> bool:
-    return row.handler is not None and row.handler.partition(":")[0] in sys.modules
 
 
 def convert_params(row: Method, raw: Any) -> Any:

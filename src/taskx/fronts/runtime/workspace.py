@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from taskx._native.cancel import CancelFlag
 from taskx.errors import RequestCancelled, TaskxError
 from taskx.protocol.workspace import (
@@ -17,11 +19,12 @@ from taskx.protocol.workspace import (
     ProgressEvent,
     Summary,
 )
+from taskx.rpc import codec
+from taskx.workspace.workspace import Workspace, real_root
 
 if TYPE_CHECKING:
     from taskx.app import App
     from taskx.fronts.runtime.dispatch import Context
-    from taskx.workspace.workspace import Workspace
 
 log = logging.getLogger("taskx.workspace")
 
@@ -55,8 +58,6 @@ async def _load_edits(app: App, root: Path) -> None:
 
 async def open_workspace(context: Context, params: OpenParams) -> Summary:
     """Replaces the open workspace once the new one is ready; an open under way is cancelled."""
-    from taskx.workspace.workspace import Workspace, real_root
-
     app = context.app
     real_root(params.root)
     opening = Opening()
@@ -109,9 +110,12 @@ async def files_changed(context: Context, params: FilesChangedParams) -> None:
         await app.workspace.files_changed(params.paths, _progress(context))
 
 
-def inspect(context: Context, params: None) -> Summary:
-    summary: Summary = context.app.workspace.summary()
-    return summary
+_encoded = codec.Kept()
+
+
+def inspect(context: Context, params: None) -> orjson.Fragment:
+    """The summary; a new object takes its place when the index changes."""
+    return _encoded(context.app.workspace.summary())
 
 
 def _progress(context: Context) -> Callable[[ProgressEvent], None]:
