@@ -72,16 +72,23 @@ class Entry:
 
 
 Tree = dict[str, Entry]
+Identity = tuple[int, int]
 
 
 @dataclass
 class Guarded:
-    """trees: guarded path -> what is below it now ({} when absent). git_dirs: with identities."""
+    """trees: guarded path -> what is below it ({} when absent). git_dirs: with identities.
+
+    held: guarded path -> identity of what keeps it in place (its git directory, or itself), for
+    those that were there. complete: whether every repository was found.
+    """
 
     root: Path
     trees: dict[str, Tree] = field(default_factory=dict)
-    git_dirs: dict[str, tuple[int, int]] = field(default_factory=dict)
+    git_dirs: dict[str, Identity] = field(default_factory=dict)
     read_only: list[str] = field(default_factory=list)
+    held: dict[str, tuple[str, Identity]] = field(default_factory=dict)
+    complete: bool = True
 
     def existing(self) -> list[str]:
         return sorted(path for path in self.trees if os.path.lexists(path))
@@ -128,13 +135,17 @@ def read_tree(path: str) -> Tree:
     return tree
 
 
-def collect(root: Path, found: Iterable[str], settings: Iterable[tuple[str, str, str]]) -> Guarded:
+def collect(
+    root: Path, found: Iterable[str] | None, settings: Iterable[tuple[str, str, str]]
+) -> Guarded:
     """What to guard in `root`.
 
-    found: paths that `find_command` printed. settings: the root repository's effective settings
-    as (file they come from, name, value).
+    found: paths that `find_command` printed, None when it could not finish. settings: the root
+    repository's effective settings as (file they come from, name, value).
     """
-    guarded = Guarded(root)
+    guarded = Guarded(root, complete=found is not None)
+    if found is None:
+        found = [f"{root}/.git"] if os.path.lexists(f"{root}/.git") else []
     for path in found:
         name = os.path.basename(path)
         if name == ".git":
@@ -162,9 +173,21 @@ def _inside(root: Path, path: str) -> bool:
     return real.startswith(f"{root}{os.sep}")
 
 
-def _add_tree(guarded: Guarded, path: str) -> None:
-    if path not in guarded.trees:
-        guarded.trees[path] = read_tree(path)
+def _add_tree(guarded: Guarded, path: str, owner: str | None = None) -> None:
+    if path in guarded.trees:
+        return
+    guarded.trees[path] = read_tree(path)
+    identity = _identity(owner or path)
+    if identity is not None and os.path.lexists(path):
+        guarded.held[path] = (owner or path, identity)
+
+
+def _identity(path: str) -> Identity | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _add_hooks_path(guarded: Guarded, path: str) -> None:
@@ -206,7 +229,7 @@ def _add_git_dir(guarded: Guarded, path: str) -> None:
         return
     guarded.git_dirs[path] = (status.st_dev, status.st_ino)
     for part in GIT_PARTS:
-        _add_tree(guarded, f"{path}/{part}")
+        _add_tree(guarded, f"{path}/{part}", path)
     for part in TODO_LISTS:
         tree = read_tree(f"{path}/{part}")
         guarded.trees[f"{path}/{part}"] = {k: v for k, v in tree.items() if _runs(v)}
@@ -222,14 +245,20 @@ def _runs(entry: Entry) -> bool:
     return entry.data is None or re.search(rb"^\s*(?:exec|x)\s", entry.data, re.M) is not None
 
 
-def undo(before: Guarded, after: Guarded, aside: Path, plain: dict[str, bool]) -> list[str]:
+def undo(
+    before: Guarded, after: Guarded, aside: Path, plain: dict[str, bool], read_only: bool
+) -> list[str]:
     """Undoes what a command changed; returns one sentence for each thing undone.
 
     aside: folder that receives what appeared. plain: for each new git directory, whether all its
-    settings are ones that run nothing (`settings_are_plain`).
+    settings are ones that run nothing (`settings_are_plain`). read_only: whether the command could
+    not write to what was there; a change of that is then the user's own, and stays.
     """
     notes: list[str] = []
     for path, tree in before.trees.items():
+        owner, identity = before.held.get(path, ("", None))
+        if read_only and owner and _identity(owner) == identity:
+            continue
         now = after.trees.get(path)
         if now is None:
             now = read_tree(path)
@@ -242,7 +271,7 @@ def undo(before: Guarded, after: Guarded, aside: Path, plain: dict[str, bool]) -
                 continue
             _put_back(whole, was, aside, notes, before.root)
     for path, identity in after.git_dirs.items():
-        if before.git_dirs.get(path) == identity:
+        if before.git_dirs.get(path) == identity or not before.complete:
             continue
         for part in ("hooks", *TODO_LISTS):
             now = after.trees.get(f"{path}/{part}", {})

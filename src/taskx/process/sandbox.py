@@ -82,6 +82,7 @@ class Sandbox:
     """Runs commands in `root`.
 
     private: folder of this runtime, 0700, for the temp folder and what is moved aside.
+    kept: folders that commands must not write to, should they be in the workspace.
     """
 
     def __init__(
@@ -93,12 +94,14 @@ class Sandbox:
         *,
         path: str = os.defpath,
         home: str | None = None,
+        kept: Sequence[Path] = (),
     ) -> None:
         self._launcher = launcher
         self.root = root.resolve()
         self.kind: Kind = kind
         self._private = private.resolve()
         self._home = home
+        self._kept = [str(folder.resolve()) for folder in kept]
         self._bwrap = shutil.which("bwrap", path=path) or "bwrap"
         self.temp = self._private / "tmp"
         self.temp.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -156,7 +159,7 @@ class Sandbox:
         for path in sorted(before.git_dirs):
             args += ["--bind", path, path]
         seen = set()
-        for path in (*before.existing(), *before.read_only):
+        for path in (*before.existing(), *before.read_only, *self._kept):
             real = os.path.realpath(path)
             if real not in seen and real.startswith(f"{root}/") and os.path.exists(real):
                 seen.add(real)
@@ -196,12 +199,10 @@ class Sandbox:
         found, listed = await asyncio.gather(
             self._output(protect.find_command(root)), self._output(settings)
         )
-        return await asyncio.to_thread(
-            protect.collect,
-            self.root,
-            [os.fsdecode(path) for path in found.split(b"\0") if path],
-            _settings(listed),
-        )
+        paths = None
+        if found is not None:
+            paths = [os.fsdecode(path) for path in found.split(b"\0") if path]
+        return await asyncio.to_thread(protect.collect, self.root, paths, _settings(listed or b""))
 
     async def inspect(self, before: protect.Guarded) -> list[str]:
         """Undoes what a command changed of `before`; one sentence for each thing undone."""
@@ -211,27 +212,37 @@ class Sandbox:
             if before.git_dirs.get(path) != identity:
                 config = f"{path}/config"
                 listing = ["git", "config", "--file", config, "--no-includes", "--list", "-z"]
-                plain[path] = protect.settings_are_plain(await self._output(listing, b"broken"))
+                settings = await self._output(listing)
+                plain[path] = settings is not None and protect.settings_are_plain(settings)
         aside = self._private / "undone"
-        return await asyncio.to_thread(protect.undo, before, after, aside, plain)
+        held = self.kind == "bubblewrap"
+        return await asyncio.to_thread(protect.undo, before, after, aside, plain, held)
 
-    async def _output(self, argv: Sequence[str], on_error: bytes = b"") -> bytes:
-        """Standard output of one of our own programs, unconfined; on_error when it failed."""
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=self.root,
-            env=self._launcher.environment({"GIT_OPTIONAL_LOCKS": "0"}),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
+    async def _output(self, argv: Sequence[str]) -> bytes | None:
+        """Standard output of one of our own programs, unconfined; None when it failed."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                cwd=self.root,
+                env=self._launcher.environment({"GIT_OPTIONAL_LOCKS": "0"}),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except OSError:
+            return None
         try:
             output, _ = await asyncio.wait_for(process.communicate(), SCAN_TIMEOUT_S)
-        except (TimeoutError, asyncio.CancelledError):
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return None
+        except asyncio.CancelledError:
             process.kill()
             await process.wait()
             raise
-        return output if process.returncode == 0 or output else on_error
+        # `find` fails for a folder it may not enter, and has listed the rest.
+        return output if process.returncode == 0 or output else None
 
     def close(self) -> None:
         """Removes the private temp folder; what was moved aside stays."""

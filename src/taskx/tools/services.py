@@ -122,6 +122,7 @@ class ToolServices:
                 self._folder(),
                 path=self._environ.get("PATH", os.defpath),
                 home=self._environ.get("HOME"),
+                kept=[self._data_dir] if self._data_dir is not None else [],
             )
         return self._sandboxes[root]
 

@@ -210,3 +210,48 @@ def test_L1_killed_sandbox_leaves_nothing(root: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_command_sees_its_exit_code_and_signal(kind: Kind, root: Path) -> None:
     assert run(root, "exit 7", kind)[0] == 7
+
+
+def test_what_the_user_does_meanwhile_stays(root: Path) -> None:
+    """The command could not write to git's settings: a change of them is not the command's."""
+
+    async def main() -> list[str]:
+        launcher = Launcher(os.environ)
+        sandbox = Sandbox(launcher, root, "bubblewrap", root.parent / "p", path=os.environ["PATH"])
+        os.mkfifo(root / "fifo")
+        confined = await sandbox.start(["sh", "-c", "read x < fifo"], cwd=root)
+        await asyncio.to_thread(git, root, "config", "alias.st", "status")
+        (root / ".githooks/pre-push").write_text("#!/bin/sh\n# changed\n")
+        fd = await asyncio.to_thread(os.open, root / "fifo", os.O_WRONLY)
+        os.close(fd)
+        _, notes = await confined.wait()
+        launcher.close()
+        return notes
+
+    assert asyncio.run(main()) == []
+    assert git(root, "config", "alias.st") == "status\n"
+    assert "changed" in (root / ".githooks/pre-push").read_text()
+
+
+def test_data_folder_in_the_workspace_is_out_of_reach(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data/log").write_text("kept")
+
+    async def main() -> int | None:
+        launcher = Launcher(os.environ)
+        sandbox = Sandbox(
+            launcher,
+            root,
+            "bubblewrap",
+            root / "data/run",
+            path=os.environ["PATH"],
+            kept=[root / "data"],
+        )
+        script = 'echo x > "$TMPDIR/x" && echo x > data/log'
+        confined = await sandbox.start(["sh", "-c", script], cwd=root)
+        outcome, _ = await confined.wait()
+        launcher.close()
+        return outcome.exit_code
+
+    assert asyncio.run(main()) != 0
+    assert (root / "data/log").read_text() == "kept"
