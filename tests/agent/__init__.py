@@ -1,0 +1,1 @@
+"""Agent tasks through the real process, against strict fakes of the model APIs."""
