@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taskx.config import Config, Settings
+from taskx.errors import NoWorkspace
 from taskx.sessions.record import Session
 
 if TYPE_CHECKING:
+    from taskx.engines.agent.opening import Services
+    from taskx.engines.agent.running import Running
     from taskx.providers import Providers
     from taskx.tools.services import ToolServices
 
@@ -39,6 +42,7 @@ class App:
         self.opening: Any = None
         self._providers: Providers | None = None
         self._tools: ToolServices | None = None
+        self._running: Running | None = None
 
     @property
     def providers(self) -> Providers:
@@ -57,6 +61,37 @@ class App:
 
             self._tools = ToolServices(self.settings.environment, self.data_dir, self.sandbox)
         return self._tools
+
+    @property
+    def running(self) -> Running:
+        """The tasks that run in this process."""
+        if self._running is None:
+            from taskx.engines.agent.running import Running
+
+            self._running = Running()
+        return self._running
+
+    def agent_services(self) -> Services:
+        """What a task of the open workspace needs. Blocks on disk the first time."""
+        from taskx.engines.agent.opening import Services
+
+        if self.workspace is None:
+            raise NoWorkspace
+        workspace, root = self.workspace, Path(self.workspace.root)
+        return Services(
+            providers=self.providers,
+            running=self.running,
+            workspace=workspace,
+            root=root,
+            data_dir=self.data_dir,
+            session=self.session.id,
+            sandboxed=self.tools.sandboxed,
+            tool_context=lambda task, timeout_ms: self.tools.context(
+                workspace, root, task, timeout_ms
+            ),
+            start_item=self.session.start_item,
+            end_item=self.session.end_item,
+        )
 
     async def close(self) -> None:
         """Lets go of everything. The loop still runs; nothing is called afterwards."""

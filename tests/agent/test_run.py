@@ -44,7 +44,8 @@ def test_A01_a_task_reads_edits_and_reports(runtime: Runtime, root: Path) -> Non
     read = call("read_file", path="app.py")
     edit = call("replace_text", path="app.py", oldText="hello", newText="good day")
     with Model(calls(read, text="I look."), calls(edit), say("Done.")) as model:
-        task = Task(runtime, model, "greet politely")
+        prices = [{"model": "claude", "inputPerMtok": 3, "outputPerMtok": 15}]
+        task = Task(runtime, model, "greet politely", prices=prices)
         summary = task.summary()
     assert (root / "app.py").read_text() == "def greet(name):\n    return 'good day ' + name\n"
     assert summary["status"] == "completed"
@@ -53,7 +54,7 @@ def test_A01_a_task_reads_edits_and_reports(runtime: Runtime, root: Path) -> Non
     assert (summary["iterations"], summary["toolCalls"]) == (3, 2)
     assert summary["error"] is None
     assert summary["usage"]["inputTokens"] == 300
-    assert summary["metrics"]["costUsd"] > 0
+    assert summary["metrics"]["costUsd"] == pytest.approx(300 * 3e-6 + 30 * 15e-6)
     kinds = [event["type"] for event in task.events()]
     assert kinds[:3] == ["started", "model", "iteration"]
     assert kinds[-1] == "done"
@@ -252,7 +253,8 @@ def test_A12_limits_end_a_task(runtime: Runtime, limits: dict[str, Any], words: 
         return calls(call("list_files", path="."), call("find_files", pattern=f"*{number}"))
 
     with Model(more) as model:
-        task = Task(runtime, model, limits=limits)
+        prices = [{"model": "claude", "inputPerMtok": 3, "outputPerMtok": 15}]
+        task = Task(runtime, model, limits=limits, prices=prices)
         assert task.summary()["status"] == "limited"
     assert any(words in event["message"] for event in task.events("warning"))
 

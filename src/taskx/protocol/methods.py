@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from taskx.protocol import (
+    agent,
     chat,
     context,
     edits,
@@ -202,6 +203,77 @@ _ROWS = (
         result=workspace.Summary,
         handler="taskx.fronts.runtime.workspace:inspect",
         needs_workspace=True,
+    ),
+    # Agent
+    Method(
+        "agent/run",
+        "request",
+        params=agent.AgentRunParams,
+        result=agent.Summary,
+        handler="taskx.fronts.runtime.agent:run",
+        needs_workspace=True,
+    ),
+    Method(
+        "agent/event",
+        "notification",
+        direction="client",
+        params=agent.AgentEventParams,
+        overflow="merge",
+    ),
+    Method(
+        "agent/requestApproval",
+        "request",
+        direction="client",
+        params=agent.ApprovalParams,
+        result=agent.ApprovalResult,
+    ),
+    Method(
+        "agent/askUser",
+        "request",
+        direction="client",
+        params=agent.AskUserParams,
+        result=agent.AskUserResult,
+    ),
+    Method(
+        "agent/cancelTool",
+        "request",
+        params=agent.CancelToolParams,
+        result=bool,
+        handler="taskx.fronts.runtime.agent:cancel_tool",
+    ),
+    Method(
+        "agent/cancelSubagent",
+        "request",
+        params=agent.TaskParams,
+        result=bool,
+        handler="taskx.fronts.runtime.agent:cancel_subagent",
+    ),
+    Method(
+        "agent/steer",
+        "request",
+        params=agent.SteerParams,
+        result=bool,
+        handler="taskx.fronts.runtime.agent:steer",
+    ),
+    Method(
+        "agent/tasks",
+        "request",
+        result=list[agent.TaskEntry],
+        handler="taskx.fronts.runtime.agent:tasks",
+    ),
+    Method(
+        "agent/task",
+        "request",
+        params=agent.TaskParams,
+        result=agent.StoredTask,
+        handler="taskx.fronts.runtime.agent:task",
+    ),
+    Method(
+        "agent/deleteTask",
+        "request",
+        params=agent.TaskParams,
+        result=bool,
+        handler="taskx.fronts.runtime.agent:delete_task",
     ),
     # Tools
     Method(

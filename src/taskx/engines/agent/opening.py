@@ -29,6 +29,7 @@ from taskx.protocol.providers import ProviderConfig
 from taskx.providers import Providers
 from taskx.tools import registry
 from taskx.tools.context import ToolContext
+from taskx.workspace.files.instructions import for_paths
 
 if TYPE_CHECKING:
     from taskx.workspace.workspace import Workspace
@@ -168,7 +169,8 @@ def _system(services: Services, params: AgentRunParams, role: Role | None, toolb
     instructions: list[tuple[str, str]] = []
     checks: list[str] = []
     if services.workspace is not None:
-        instructions = services.workspace.root_instructions()
+        found = for_paths(services.workspace.instructions, focus_of(params))
+        instructions = [(file.source, file.content) for file in found]
         project = services.workspace.summary().project
         checks = [f"- {check.id} ({check.kind}): {check.command}" for check in project.checks]
         toolbox.reported.known_checks = [check.id for check in project.checks]
@@ -184,7 +186,7 @@ async def first_message(
         state = prompts.editor_text(params.editor)
         if state:
             parts.append(TextPart(text=state))
-        attached = mentions_text(services.workspace, params.editor.mentions, emit)
+        attached = await mentions_text(services.workspace, params.editor.mentions, emit)
         if attached:
             parts.append(TextPart(text=attached))
     if with_excerpts and services.workspace is not None:

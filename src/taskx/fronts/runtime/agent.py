@@ -56,7 +56,7 @@ class PeerClient:
 
 async def run(context: Context, params: AgentRunParams) -> Summary:
     app = context.app
-    services = app.agent_services()
+    services = await asyncio.to_thread(app.agent_services)
     task_id = params.task_id if isinstance(params.task_id, str) else opening.new_task_id()
     if task_id in services.running:
         raise InvalidParams(f"params.taskId: task {task_id} is running already")
@@ -78,8 +78,7 @@ async def run(context: Context, params: AgentRunParams) -> Summary:
 
 
 def running(context: Context) -> Running:
-    found: Running = context.app.running
-    return found
+    return context.app.running
 
 
 def cancel_tool(context: Context, params: CancelToolParams) -> bool:

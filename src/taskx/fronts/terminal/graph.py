@@ -19,8 +19,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_root(parser, positional=True)
     parser.add_argument("--level", choices=("file", "module"), default="file")
     parser.add_argument("--focus", metavar="PATH", help="only what is near this file or folder")
-    parser.add_argument("--depth", type=int, metavar="N", help="steps around the focus, 1-4 (1)")
-    parser.add_argument("--max-nodes", type=int, metavar="N", help="at most N nodes (250)")
+    parser.add_argument(
+        "--depth", type=int, default=1, metavar="N", help="steps around the focus, 1-4"
+    )
+    parser.add_argument(
+        "--max-nodes", type=int, default=250, metavar="N", help="at most N nodes (250)"
+    )
     parser.add_argument("--imports-only", action="store_true", help="no reference edges")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -36,8 +40,8 @@ def run(arguments: Namespace) -> int:
             ProjectParams(
                 level=arguments.level,
                 focus=arguments.focus if arguments.focus is not None else UNSET,
-                depth=arguments.depth if arguments.depth is not None else UNSET,
-                max_nodes=arguments.max_nodes if arguments.max_nodes is not None else UNSET,
+                depth=arguments.depth,
+                max_nodes=arguments.max_nodes,
                 imports_only=arguments.imports_only,
             )
         )
@@ -62,5 +66,5 @@ def show(result: ProjectResult) -> None:
         print(f"  {count(hub.dependents):>8}  {hub.path}")
     print("edges:")
     for edge in sorted(result.edges, key=lambda edge: -edge.weight)[:20]:
-        source, target = result.nodes[edge.from_], result.nodes[edge.to]
+        source, target = result.nodes[edge.source], result.nodes[edge.target]
         print(f"  {source.id} -> {target.id}  {edge.kind}, {edge.weight} symbols")
