@@ -189,7 +189,7 @@ class Summary(Wire, frozen=True, kw_only=True):
     status: Status
     text: str = ""
     changed_files: list[ChangedFile] = msgspec.field(default_factory=list)
-    operations: list[int] = msgspec.field(default_factory=list)
+    operations: list[str] = msgspec.field(default_factory=list)
     validations: list[Validation] = msgspec.field(default_factory=list)
     validation_ran: bool = False
     skipped_checks: list[str] = msgspec.field(default_factory=list)
@@ -298,10 +298,10 @@ class ApprovalResolvedEvent(Event, frozen=True, kw_only=True):
 
 
 class FileChangedEvent(Event, frozen=True, kw_only=True):
-    """`operation`: its number in the edit log, as `edits/undo` takes it."""
+    """`operation`: its id in the edit log, as `edits/undo` takes it."""
 
     path: str
-    operation: int
+    operation: str
     added: int
     removed: int
 

@@ -66,7 +66,7 @@ class Calls:
     notes: list[str] = field(default_factory=list)
     _results: dict[str, ToolResultPart] = field(default_factory=dict)
     _running: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
-    _stopped: set[str] = field(default_factory=set)
+    _stopped: dict[str, str] = field(default_factory=dict)  # call id -> output until then
     _background: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     _finished_background: list[str] = field(default_factory=list)
     _guard: LoopGuard = field(default_factory=LoopGuard)
@@ -77,7 +77,7 @@ class Calls:
         task = self._running.get(call_id) or self._background.get(call_id)
         if task is None or task.done():
             return False
-        self._stopped.add(call_id)
+        self._stopped[call_id] = self.runner.partial_output(call_id)
         task.cancel()
         return True
 
@@ -175,7 +175,7 @@ class Calls:
             del self._running[use.id]
 
     def _stopped_text(self, call_id: str) -> str:
-        printed = self.runner.partial_output(call_id)
+        printed = self._stopped.get(call_id, "")
         return f"{STOPPED}\n\nOutput until then:\n{printed}" if printed else STOPPED
 
     def _report(

@@ -37,7 +37,7 @@ class Report:
     """What the calls of a task did to the workspace."""
 
     changed: dict[str, list[int]] = field(default_factory=dict)
-    operations: list[int] = field(default_factory=list)
+    operations: list[str] = field(default_factory=list)
     checks: list[tuple[Validation, int]] = field(default_factory=list)
     edits: int = 0
     known_checks: list[str] = field(default_factory=list)
