@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 READ_BYTES = 256 * 1024
 
-# A pipe holds 64 KiB by default, so that a burst costs a change of process for every 64 KiB. This is
-# what Linux lets any user ask for.
+# A pipe holds 64 KiB by default, so that a burst costs a change of process for each of them. This
+# much Linux lets any user ask for.
 PIPE_BYTES = 1024 * 1024
 
 # Source: decisions of the protocol page, "Flow control": what may wait for a slow client.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from taskx._native.cancel import CancelFlag
 from taskx.errors import RequestCancelled, TaskxError
 from taskx.protocol.workspace import (
     FailedProgress,
@@ -20,6 +19,7 @@ from taskx.protocol.workspace import (
     Summary,
 )
 from taskx.rpc import codec
+from taskx.workspace.cancel import CancelFlag
 from taskx.workspace.workspace import Workspace, real_root
 
 if TYPE_CHECKING:

@@ -1,0 +1,5 @@
+"""The flag that stops native work; whoever starts such work holds one."""
+
+from taskx._native.cancel import CancelFlag
+
+__all__ = ["CancelFlag"]
