@@ -97,7 +97,9 @@ class Api:
 
     @staticmethod
     def _check_headers(request: Request) -> None:
-        if request.headers.get("x-api-key") != KEY:
+        # The SDK of today sends the key as a bearer token, the API takes both.
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if KEY not in (request.headers.get("x-api-key"), bearer):
             raise Refused(401, "authentication_error", "invalid x-api-key")
         if "anthropic-version" not in request.headers:
             raise Refused(400, "invalid_request_error", "anthropic-version: header is required")
