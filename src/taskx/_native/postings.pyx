@@ -232,6 +232,11 @@ cdef class Postings:
             push_varint(posts, term.df)
             self._copy(term, posts)
         PyMem_RawFree(ids)
+        # What it was built from goes at once: it is as large again as the result.
+        PyMem_RawFree(self.terms)
+        self.terms = NULL
+        self.n_terms = 0
+        buf_free(&self.arena)
         if posts.failed or posts.len >> 31 or offs.failed or self.failed:
             return -1
         return 0

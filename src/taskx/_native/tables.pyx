@@ -12,8 +12,9 @@ from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memset
 
-from ._types cimport fnv_seed, fnv_step, hash64, hash_finish
-from .arena cimport Buf, buf_free, buf_room, push_bytes, push_i32, push_u32, push_u64
+from ._types cimport KIND_CONSTANT, LANG_C, LANG_CPP, fnv_seed, fnv_step, hash64, hash_finish
+from .arena cimport Buf, buf_free, buf_room, push_bytes
+from .arena cimport push_i32, push_u8, push_u16, push_u32, push_u64
 from .postings cimport Cursor, Postings, posts_seek, posts_step, sort_hashes
 from .terms cimport TX_WORD_CAP, tx_next, tx_word
 
@@ -157,6 +158,7 @@ INPUTS = (
 
 cdef enum:
     MAX_BLOB_BITS = 32
+    MAX_CONSTANTS = 1000    # of one C file, see `_choose`
 
 
 cdef class Column:
@@ -212,6 +214,7 @@ cdef class SegmentBuilder:
     cdef Buf[N_COLUMNS] cols
     cdef Buf names
     cdef Buf sym_ids            # uint32 per symbol: its name
+    cdef Buf rows               # int32 per symbol of the batch at hand
     cdef uint32_t *slots
     cdef uint32_t mask
     cdef Postings text
@@ -237,6 +240,7 @@ cdef class SegmentBuilder:
             buf_free(&self.cols[i])
         buf_free(&self.names)
         buf_free(&self.sym_ids)
+        buf_free(&self.rows)
         PyMem_RawFree(self.slots)
 
     # Names: every distinct hash gets a number, in order of arrival until `finish` sorts them.
@@ -358,8 +362,7 @@ cdef class SegmentBuilder:
         copy(&cols[MTIME], &views[IN_MTIME])
         copy(&cols[CONTENT], &views[IN_CONTENT])
         copy(&cols[LINES], &views[IN_LINES])
-        self._add_symbols(views, <int32_t> base - first_file,
-                          <int32_t> self.n_symbols - first_symbol)
+        self._add_symbols(views, languages, <int32_t> base - first_file, first_file, first_symbol)
         self._add_imports(views, <int32_t> base - first_file)
         self._add_idents(views, n)
         self._add_quals(views, n)
@@ -372,11 +375,14 @@ cdef class SegmentBuilder:
         for i in range(N_COLUMNS):
             if self.cols[i].failed:
                 return -1
-        if self.names.failed or self.sym_ids.failed or self.text.failed or self.head.failed:
+        if self.names.failed or self.sym_ids.failed or self.rows.failed:
+            return -1
+        if self.text.failed or self.head.failed:
             return -1
         return 0
 
-    cdef void _add_symbols(self, Py_buffer *views, int32_t base, int32_t sym_base) noexcept nogil:
+    cdef void _add_symbols(self, Py_buffer *views, const int16_t *languages, int32_t base,
+                           int32_t first_file, int32_t first_symbol) noexcept nogil:
         cdef Buf *cols = self.cols
         cdef size_t i, n = views[IN_SYM_KIND].len
         cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
@@ -384,22 +390,73 @@ cdef class SegmentBuilder:
         cdef const uint16_t *lens = <const uint16_t *> views[IN_SYM_NAME_LEN].buf
         cdef const uint64_t *hashes = <const uint64_t *> views[IN_SYM_NAME_HASH].buf
         cdef const int32_t *parents = <const int32_t *> views[IN_SYM_PARENT].buf
+        cdef const int32_t *starts = <const int32_t *> views[IN_SYM_START].buf
+        cdef const int32_t *ends = <const int32_t *> views[IN_SYM_END].buf
+        cdef const int32_t *lines = <const int32_t *> views[IN_SYM_LINE].buf
+        cdef const uint8_t *kinds = <const uint8_t *> views[IN_SYM_KIND].buf
+        cdef const uint8_t *flags = <const uint8_t *> views[IN_SYM_FLAGS].buf
         cdef const unsigned char *blob = <const unsigned char *> views[IN_BLOB].buf
+        cdef int32_t *rows
+        cdef int32_t parent
         cdef uint32_t id
+        self._choose(views, languages, first_file)
+        if self.rows.failed:
+            return
+        rows = <int32_t *> self.rows.data
         for i in range(n):
+            if rows[i] < 0:
+                continue
+            parent = parents[i]
+            if parent >= 0:
+                parent = rows[parent - first_symbol]
             id = self._name(hashes[i])
             push_u32(&self.sym_ids, id)
             push_i32(&cols[SYM_FILE], files[i] + base)
             push_u32(&cols[SYM_NAME_OFF], self._text(id, blob + offs[i], lens[i]))
-            push_i32(&cols[SYM_PARENT], parents[i] + sym_base if parents[i] >= 0 else -1)
-        copy(&cols[SYM_NAME_LEN], &views[IN_SYM_NAME_LEN])
-        copy(&cols[SYM_NAME_HASH], &views[IN_SYM_NAME_HASH])
-        copy(&cols[SYM_KIND], &views[IN_SYM_KIND])
-        copy(&cols[SYM_START], &views[IN_SYM_START])
-        copy(&cols[SYM_END], &views[IN_SYM_END])
-        copy(&cols[SYM_LINE], &views[IN_SYM_LINE])
-        copy(&cols[SYM_FLAGS], &views[IN_SYM_FLAGS])
-        self.n_symbols += <uint32_t> n
+            push_u16(&cols[SYM_NAME_LEN], lens[i])
+            push_u64(&cols[SYM_NAME_HASH], hashes[i])
+            push_u8(&cols[SYM_KIND], kinds[i])
+            push_i32(&cols[SYM_START], starts[i])
+            push_i32(&cols[SYM_END], ends[i])
+            push_i32(&cols[SYM_LINE], lines[i])
+            push_i32(&cols[SYM_PARENT], parent)
+            push_u8(&cols[SYM_FLAGS], flags[i])
+        self.n_symbols = <uint32_t> cols[SYM_KIND].len
+
+    cdef void _choose(self, Py_buffer *views, const int16_t *languages,
+                      int32_t first_file) noexcept nogil:
+        """Fills `rows`: the new row of each symbol of the batch, or -1 for one left out.
+
+        A file of the C family with very many constants (generated tables of registers) gives its
+        other symbols only: two million such lines are two fifths of all symbols of the kernel.
+        """
+        cdef size_t i, start = 0, end, n = views[IN_SYM_KIND].len
+        cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
+        cdef const uint8_t *kinds = <const uint8_t *> views[IN_SYM_KIND].buf
+        cdef int32_t row = <int32_t> self.n_symbols
+        cdef uint32_t constants
+        cdef int16_t language
+        cdef int32_t *rows
+        self.rows.len = 0
+        if not buf_room(&self.rows, n * 4 + 4):
+            return
+        rows = <int32_t *> self.rows.data
+        while start < n:
+            constants = 0
+            end = start
+            while end < n and files[end] == files[start]:
+                constants += kinds[end] == KIND_CONSTANT
+                end += 1
+            language = languages[files[start] - first_file]
+            if (language != LANG_C and language != LANG_CPP) or constants <= MAX_CONSTANTS:
+                constants = 0
+            for i in range(start, end):
+                if constants and kinds[i] == KIND_CONSTANT:
+                    rows[i] = -1
+                else:
+                    rows[i] = row
+                    row += 1
+            start = end
 
     cdef void _add_imports(self, Py_buffer *views, int32_t base) noexcept nogil:
         cdef Buf *cols = self.cols
@@ -470,6 +527,7 @@ cdef class SegmentBuilder:
         cdef const int32_t *files = <const int32_t *> views[IN_SYM_FILE].buf
         cdef const uint32_t *name_offs = <const uint32_t *> views[IN_SYM_NAME_OFF].buf
         cdef const uint16_t *name_lens = <const uint16_t *> views[IN_SYM_NAME_LEN].buf
+        cdef const int32_t *rows = <const int32_t *> self.rows.data
         cdef size_t sym = 0, n_syms = views[IN_SYM_KIND].len
         cdef uint32_t i
         for i in range(n):
@@ -477,7 +535,8 @@ cdef class SegmentBuilder:
                 terms + offs[i], tfs + offs[i], offs[i + 1] - offs[i], base + i))
             touch_words(self.head, paths + path_off[i], path_off[i + 1] - path_off[i])
             while sym < n_syms and files[sym] == first_file + <int32_t> i:
-                touch_words(self.head, blob + name_offs[sym], name_lens[sym])
+                if rows[sym] >= 0:
+                    touch_words(self.head, blob + name_offs[sym], name_lens[sym])
                 sym += 1
             push_u32(&cols[HEAD_LEN], self.head.flush(base + i))
 
@@ -767,6 +826,163 @@ def gather(const uint64_t[::1] names not None, const uint32_t[::1] ids not None)
         buf_free(&out)
         raise MemoryError
     return column_of(&out, "Q")
+
+
+def ids_of(const uint64_t[::1] names not None, const uint64_t[::1] hashes not None) -> Column:
+    """Place in `names` (sorted) of each hash; all must be there."""
+    cdef Buf out
+    cdef Py_ssize_t i, lo, hi, mid
+    cdef uint64_t h
+    memset(&out, 0, sizeof(Buf))
+    if not buf_room(&out, hashes.shape[0] * 4 + 4):
+        raise MemoryError
+    with nogil:
+        for i in range(hashes.shape[0]):
+            h = hashes[i]
+            # Hashes are evenly spread: start where this one should be.
+            lo = 0
+            hi = names.shape[0]
+            mid = <Py_ssize_t> ((h >> 32) * <uint64_t> hi >> 32)
+            if mid > 512 and names[mid - 512] <= h:
+                lo = mid - 512
+            elif mid > 16384 and names[mid - 16384] <= h:
+                lo = mid - 16384
+            if mid + 512 < hi and names[mid + 512] > h:
+                hi = mid + 512
+            elif mid + 16384 < hi and names[mid + 16384] > h:
+                hi = mid + 16384
+            while lo < hi:
+                mid = (lo + hi) >> 1
+                if names[mid] < h:
+                    lo = mid + 1
+                else:
+                    hi = mid
+            push_u32(&out, <uint32_t> lo)
+    return column_of(&out, "I")
+
+
+def row_files(const uint32_t[::1] off not None) -> Column:
+    """The file of each row, from the first row of each file."""
+    cdef Buf out
+    cdef Py_ssize_t file
+    cdef uint32_t row
+    memset(&out, 0, sizeof(Buf))
+    with nogil:
+        for file in range(off.shape[0] - 1):
+            for row in range(off[file], off[file + 1]):
+                push_i32(&out, <int32_t> file)
+    if out.failed:
+        buf_free(&out)
+        raise MemoryError
+    return column_of(&out, "i")
+
+
+def pack_deltas(const int32_t[::1] base, const int32_t[::1] values not None) -> bytes:
+    """values as varints (zigzag) of what they add to `base`, or to their row when it is None."""
+    cdef Buf out
+    cdef Py_ssize_t i
+    cdef int64_t delta
+    cdef uint64_t v
+    memset(&out, 0, sizeof(Buf))
+    with nogil:
+        for i in range(values.shape[0]):
+            delta = <int64_t> values[i] - (base[i] if base is not None else i)
+            if base is None and values[i] < 0:
+                delta = 0
+            v = (<uint64_t> delta << 1) ^ <uint64_t> (delta >> 63)
+            while v >= 128:
+                push_u8(&out, <uint8_t> (v & 127) | 128)
+                v >>= 7
+            push_u8(&out, <uint8_t> v)
+    if out.failed:
+        buf_free(&out)
+        raise MemoryError
+    try:
+        return (<const char *> out.data)[:out.len] if out.len else b""
+    finally:
+        buf_free(&out)
+
+
+def unpack_deltas(const int32_t[::1] base, const unsigned char[::1] data not None,
+                  Py_ssize_t n) -> Column:
+    """The inverse of `pack_deltas`; without a base, a delta of 0 is the value -1."""
+    cdef Buf out
+    cdef Py_ssize_t i, at = 0, end = data.shape[0]
+    cdef uint64_t v
+    cdef int64_t delta
+    cdef int shift
+    memset(&out, 0, sizeof(Buf))
+    if (base is not None and base.shape[0] != n) or not buf_room(&out, n * 4 + 4):
+        raise MemoryError
+    with nogil:
+        for i in range(n):
+            v = 0
+            shift = 0
+            while at < end and shift < 63:
+                v |= <uint64_t> (data[at] & 127) << shift
+                shift += 7
+                at += 1
+                if data[at - 1] < 128:
+                    break
+            delta = <int64_t> (v >> 1) ^ -<int64_t> (v & 1)
+            if base is None:
+                push_i32(&out, <int32_t> (i + delta) if delta else -1)
+            else:
+                push_i32(&out, <int32_t> (base[i] + delta))
+    return column_of(&out, "i")
+
+
+def pack_ascending(const uint32_t[::1] off not None, const uint32_t[::1] values not None) -> bytes:
+    """Values that ascend within each file, as varints of the gaps."""
+    cdef Buf out
+    cdef Py_ssize_t file
+    cdef uint32_t i, last, v
+    memset(&out, 0, sizeof(Buf))
+    with nogil:
+        for file in range(off.shape[0] - 1):
+            last = 0
+            for i in range(off[file], off[file + 1]):
+                v = values[i] - last
+                last = values[i]
+                while v >= 128:
+                    push_u8(&out, <uint8_t> (v & 127) | 128)
+                    v >>= 7
+                push_u8(&out, <uint8_t> v)
+    if out.failed:
+        buf_free(&out)
+        raise MemoryError
+    try:
+        return (<const char *> out.data)[:out.len] if out.len else b""
+    finally:
+        buf_free(&out)
+
+
+def unpack_ascending(const uint32_t[::1] off not None,
+                     const unsigned char[::1] data not None) -> Column:
+    """The inverse of `pack_ascending`."""
+    cdef Buf out
+    cdef Py_ssize_t file, at = 0, end = data.shape[0]
+    cdef uint32_t i, last, v
+    cdef int shift
+    memset(&out, 0, sizeof(Buf))
+    with nogil:
+        for file in range(off.shape[0] - 1):
+            last = 0
+            for i in range(off[file], off[file + 1]):
+                v = 0
+                shift = 0
+                while at < end and shift < 32:
+                    v |= <uint32_t> (data[at] & 127) << shift
+                    shift += 7
+                    at += 1
+                    if data[at - 1] < 128:
+                        break
+                last += v
+                push_u32(&out, last)
+    if out.failed:
+        buf_free(&out)
+        raise MemoryError
+    return column_of(&out, "I")
 
 
 def invert(const uint64_t[::1] hashes not None, const uint32_t[::1] offs not None,

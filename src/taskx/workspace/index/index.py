@@ -336,6 +336,7 @@ class Index:
             done = self.store.save(stored, cancel.is_set if cancel is not None else lambda: False)
             if done:
                 self.saved_version = snapshot.version
+                self.store.map_written()
                 self.store.drop_old()
             return done
         except OSError as error:

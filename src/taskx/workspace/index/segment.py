@@ -16,13 +16,18 @@ text     *_hash, *_off, *_posts: inverted index of the words (text), and of path
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from taskx.workspace.index.rows import Import, Symbol
 from taskx.workspace.index.tables import COLUMNS, SegmentBuilder, find_path
 
 Paths = tuple[bytes, "memoryview | Sequence[int]"]
+
+
+FORMATS = dict(COLUMNS)
 
 
 class Batch(Protocol):
@@ -36,6 +41,7 @@ class Segment:
     """Columns as attributes. Immutable; safe to read from any thread."""
 
     __slots__ = (
+        "_derive",
         "_mean_head",
         "_mean_text",
         "n_files",
@@ -98,15 +104,45 @@ class Segment:
     head_off: memoryview
     head_posts: memoryview
 
-    def __init__(self, columns: Mapping[str, Any], owner: object = None) -> None:
-        """columns: a buffer of the right format for each of COLUMNS. owner is kept alive."""
+    def __init__(
+        self,
+        columns: Mapping[str, Any],
+        owner: object = None,
+        derive: Mapping[str, Callable[[Segment], Any]] = MappingProxyType({}),
+    ) -> None:
+        """columns: a buffer of the right format for each of COLUMNS. owner is kept alive.
+
+        derive: in place of a column, what makes it when it is first read.
+        """
+        self._derive = derive
         for name, code in COLUMNS:
-            setattr(self, name, typed(memoryview(columns[name]), code))
+            if name not in derive:
+                setattr(self, name, typed(memoryview(columns[name]), code))
         self.owner = owner
         self.n_files = len(self.language)
         self.n_symbols = len(self.sym_kind)
         self._mean_text: float | None = None
         self._mean_head: float | None = None
+
+    def __getattr__(self, name: str) -> memoryview:
+        """A derived column. Two threads may both make it; the results are equal."""
+        make = self._derive.get(name) if name in FORMATS else None
+        if make is None:
+            raise AttributeError(name)
+        view = typed(memoryview(make(self)), FORMATS[name])
+        setattr(self, name, view)
+        return view
+
+    def adopt(self, other: Segment) -> None:
+        """Takes the memory of an equal segment, such as the mapped file it was written to."""
+        self._derive = other._derive
+        self.owner = other.owner
+        for name, _ in COLUMNS:
+            if name not in other._derive:
+                setattr(self, name, getattr(other, name))
+            else:
+                with contextlib.suppress(AttributeError):
+                    delattr(self, name)
 
     @classmethod
     def from_batches(

@@ -4,6 +4,9 @@ Format 1: magic, uint32 length of the header, uint64 checksum of the header, hea
 `columns` {name: [offset, bytes]}, `checksums` of the blocks of the body, `length`), then from
 BODY on the columns, each at a multiple of 64. The file is written beside and renamed, and never
 changed afterwards. Reading checks everything before anything is used.
+
+Columns that follow from others are not stored, and columns of small differences are stored as
+varints (PACKED); both are made when they are first read. That is a third of the whole.
 """
 
 from __future__ import annotations
@@ -12,18 +15,36 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from taskx.workspace.index import tables
-from taskx.workspace.index.segment import Segment, typed
+from taskx.workspace.index.segment import FORMATS, Segment, typed
 
 MAGIC = b"taskx-segment-1\n"
 HEAD = struct.Struct("<IQ")
 BODY = 16384
 BLOCK = 4 << 20
 ALIGN = 64
+
+
+# Stored in place of columns: name, format, and what makes it.
+PACKED: tuple[tuple[str, str, Callable[[Segment], Any]], ...] = (
+    ("sym_name", "I", lambda s: tables.ids_of(s.names, s.sym_name_hash)),
+    ("sym_end_packed", "B", lambda s: tables.pack_deltas(s.sym_start, s.sym_end)),
+    ("sym_line_packed", "B", lambda s: tables.pack_deltas(s.sym_start, s.sym_line)),
+    ("sym_parent_packed", "B", lambda s: tables.pack_deltas(None, s.sym_parent)),
+    ("idt_name_packed", "B", lambda s: tables.pack_ascending(s.idt_off, s.idt_name)),
+)
+DERIVED = frozenset(
+    ("sym_file", "imp_file", "sym_name_hash", "sym_end", "sym_line", "sym_parent", "idt_name")
+)
+STORED = (
+    *((name, code) for name, code in tables.COLUMNS if name not in DERIVED),
+    *((name, code) for name, code, _ in PACKED),
+)
 
 
 class Damaged(Exception):
@@ -33,17 +54,20 @@ class Damaged(Exception):
 def write_segment(segment: Segment, path: Path, cancelled: Callable[[], bool]) -> bool:
     """Writes the file under its final name. False when cancelled. Raises OSError."""
     places: dict[str, tuple[int, int]] = {}
+    columns = {name: getattr(segment, name).cast("B") for name, _ in STORED if name in FORMATS}
+    for name, _, make in PACKED:
+        columns[name] = memoryview(make(segment)).cast("B")
     at = BODY
-    for name, _ in tables.COLUMNS:
-        size = getattr(segment, name).nbytes
+    for name, _ in STORED:
+        size = columns[name].nbytes
         places[name] = (at, size)
         at += size + -size % ALIGN
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "r+b", buffering=0) as file:
-            for name, _ in tables.COLUMNS:
-                view = getattr(segment, name).cast("B")
+            for name, _ in STORED:
+                view = columns[name]
                 for start in range(0, len(view), BLOCK):
                     if cancelled():
                         return False
@@ -89,12 +113,26 @@ def read_segment(path: Path) -> Segment:
     # What the check has touched need not stay in memory; it is read again where it is used.
     mapped.madvise(mmap.MADV_DONTNEED)
     columns = {}
-    for name, code in tables.COLUMNS:
+    for name, code in STORED:
         start, length = places[name]
         columns[name] = typed(view[start : start + length], code)
-    segment = Segment(columns, mapped)
-    _check_shape(segment)
+    segment = Segment(columns, mapped, derivations(columns))
+    _check_shape(segment, columns)
     return segment
+
+
+def derivations(stored: Mapping[str, memoryview]) -> dict[str, Callable[[Segment], Any]]:
+    """What makes each derived column."""
+    names, ends, lines, parents, idents = (stored[name] for name, _, _ in PACKED)
+    return {
+        "sym_file": lambda s: tables.row_files(s.sym_off),
+        "imp_file": lambda s: tables.row_files(s.imp_off),
+        "sym_name_hash": lambda s: tables.gather(s.names, names),
+        "sym_end": lambda s: tables.unpack_deltas(s.sym_start, ends, s.n_symbols),
+        "sym_line": lambda s: tables.unpack_deltas(s.sym_start, lines, s.n_symbols),
+        "sym_parent": lambda s: tables.unpack_deltas(None, parents, s.n_symbols),
+        "idt_name": lambda s: tables.unpack_ascending(s.idt_off, idents),
+    }
 
 
 def _header(view: memoryview, size: int) -> tuple[dict[str, tuple[int, int]], list[int]]:
@@ -115,7 +153,7 @@ def _header(view: memoryview, size: int) -> tuple[dict[str, tuple[int, int]], li
         raise Damaged("its header is no header") from error
     if length != size or len(checksums) != -(-(size - BODY) // BLOCK):
         raise Damaged("not as long as its header says")
-    for name, code in tables.COLUMNS:
+    for name, code in STORED:
         if name not in places:
             raise Damaged(f"no column {name}")
         at, n = places[name]
@@ -139,20 +177,21 @@ def _check(view: memoryview, checksums: list[int]) -> None:
         raise Damaged("its checksum is wrong")
 
 
-def _check_shape(segment: Segment) -> None:
+def _check_shape(s: Segment, stored: Mapping[str, memoryview]) -> None:
     """Lengths agree. What is inside was covered by the checksum."""
-    s = segment
-    files, symbols, imports = s.n_files, s.n_symbols, len(s.imp_kind)
-    wanted = {
-        files: (s.status, s.encoding, s.size, s.mtime_ns, s.content_hash, s.n_lines, s.n_terms,
-                s.head_len),
-        files + 1: (s.path_off, s.sym_off, s.imp_off, s.idt_off, s.qual_off),
-    }  # fmt: skip
-    if any(len(column) != n for n, columns in wanted.items() for column in columns):
-        raise Damaged("columns of files differ in length")
-    if any(len(getattr(s, name)) != symbols for name, _ in tables.COLUMNS
-           if name.startswith("sym_") and name != "sym_off"):  # fmt: skip
-        raise Damaged("columns of symbols differ in length")
-    if any(len(getattr(s, name)) != imports for name, _ in tables.COLUMNS
-           if name.startswith("imp_") and name != "imp_off"):  # fmt: skip
-        raise Damaged("columns of imports differ in length")
+    files = (s.status, s.encoding, s.size, s.mtime_ns, s.content_hash, s.n_lines, s.n_terms)
+    offsets = (s.path_off, s.sym_off, s.imp_off, s.idt_off, s.qual_off)
+    whole = (
+        all(len(column) == s.n_files for column in files)
+        and all(len(column) == s.n_files + 1 for column in offsets)
+        and s.sym_off[-1] == s.n_symbols
+        and s.imp_off[-1] == len(s.imp_kind)
+        and s.idt_off[-1] == len(s.idt_flags)
+    )
+    for name, column in stored.items():
+        if name.startswith("sym_") and name != "sym_off" and not name.endswith("_packed"):
+            whole = whole and len(column) == s.n_symbols
+        if name.startswith("imp_") and name != "imp_off":
+            whole = whole and len(column) == len(s.imp_kind)
+    if not whole:
+        raise Damaged("columns differ in length")

@@ -33,7 +33,7 @@ from typing import Any
 
 from taskx.workspace.index import tables
 from taskx.workspace.index.segment import Segment
-from taskx.workspace.index.segment_file import Damaged, read_segment, write_segment
+from taskx.workspace.index.segment_file import STORED, Damaged, read_segment, write_segment
 
 FORMAT = 1
 MAX_AGE_DAYS = 30
@@ -139,6 +139,13 @@ class Store:
             self._sweep({*names, graph, "current.json", "lock", "suspects.json"})
         return True
 
+    def map_written(self) -> None:
+        """Segments that were built in memory now use the files they were written to."""
+        for segment, name in self._written:
+            if segment.owner is None:
+                with contextlib.suppress(OSError, Damaged):
+                    segment.adopt(read_segment(self.folder / name))
+
     def _name_of(self, segment: Segment) -> str | None:
         for known, name in self._written:
             if known is segment and (self.folder / name).exists():
@@ -196,7 +203,7 @@ class Store:
 
 def columns_id() -> str:
     """Changes with the columns, so that an index of another layout is not read."""
-    return hashlib.sha256(repr(tables.COLUMNS).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(STORED).encode()).hexdigest()[:16]
 
 
 def drop_old(base: Path, current: Path | None, now: float) -> None:

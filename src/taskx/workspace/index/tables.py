@@ -15,9 +15,15 @@ from taskx._native.tables import (
     find_path,
     gather,
     hash_bytes,
+    ids_of,
     invert,
+    pack_ascending,
+    pack_deltas,
+    row_files,
     symbols_of_hash,
     tally,
+    unpack_ascending,
+    unpack_deltas,
 )
 
 __all__ = [
@@ -34,9 +40,15 @@ __all__ = [
     "find_path",
     "gather",
     "hash_bytes",
+    "ids_of",
     "invert",
+    "pack_ascending",
+    "pack_deltas",
     "postings",
+    "row_files",
     "symbols_of_hash",
     "tally",
     "top",
+    "unpack_ascending",
+    "unpack_deltas",
 ]
