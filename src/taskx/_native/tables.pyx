@@ -566,9 +566,10 @@ cdef class SegmentBuilder:
         cdef int status = -1
         PyMem_RawFree(self.slots)
         self.slots = NULL
-        if self.text.write(&cols[TEXT_HASH], &cols[TEXT_OFF], &cols[TEXT_POSTS]) < 0:
-            return -1
+        # The smaller one first: its memory is free when the larger one is written.
         if self.head.write(&cols[HEAD_HASH], &cols[HEAD_OFF], &cols[HEAD_POSTS]) < 0:
+            return -1
+        if self.text.write(&cols[TEXT_HASH], &cols[TEXT_OFF], &cols[TEXT_POSTS]) < 0:
             return -1
         ids = <uint32_t *> PyMem_RawMalloc(<size_t> n_names * 4 + 4)
         ranks = <uint32_t *> PyMem_RawMalloc(<size_t> n_names * 4 + 4)
@@ -858,6 +859,25 @@ def ids_of(const uint64_t[::1] names not None, const uint64_t[::1] hashes not No
                 else:
                     hi = mid
             push_u32(&out, <uint32_t> lo)
+    return column_of(&out, "I")
+
+
+def order_of(const uint32_t[::1] ids not None, uint32_t n_names) -> Column:
+    """`sym_by_hash`: rows ordered by their place in `names`, then by row."""
+    cdef Buf out
+    cdef uint32_t *counts = <uint32_t *> PyMem_RawMalloc(<size_t> n_names * 4 + 4)
+    cdef Py_ssize_t i
+    memset(&out, 0, sizeof(Buf))
+    if counts == NULL:
+        raise MemoryError
+    for i in range(ids.shape[0]):
+        if ids[i] >= n_names:
+            PyMem_RawFree(counts)
+            raise ValueError("a name is out of range")
+    if ids.shape[0]:
+        with nogil:
+            order_by_name(&out, &ids[0], <uint32_t> ids.shape[0], counts, n_names)
+    PyMem_RawFree(counts)
     return column_of(&out, "I")
 
 

@@ -21,7 +21,7 @@ from taskx.workspace.index.segment import Segment
 BATCH_BYTES = 1 << 20
 BATCH_FILES = 128
 MAX_FILE_BYTES = 4 << 20
-AHEAD = 48
+AHEAD = 16
 """Batches that may wait for a slow one before them."""
 
 

@@ -33,13 +33,24 @@ ALIGN = 64
 # Stored in place of columns: name, format, and what makes it.
 PACKED: tuple[tuple[str, str, Callable[[Segment], Any]], ...] = (
     ("sym_name", "I", lambda s: tables.ids_of(s.names, s.sym_name_hash)),
+    ("sym_start_packed", "B", lambda s: tables.pack_ascending(s.sym_off, typed(s.sym_start, "I"))),
     ("sym_end_packed", "B", lambda s: tables.pack_deltas(s.sym_start, s.sym_end)),
     ("sym_line_packed", "B", lambda s: tables.pack_deltas(s.sym_start, s.sym_line)),
     ("sym_parent_packed", "B", lambda s: tables.pack_deltas(None, s.sym_parent)),
     ("idt_name_packed", "B", lambda s: tables.pack_ascending(s.idt_off, s.idt_name)),
 )
 DERIVED = frozenset(
-    ("sym_file", "imp_file", "sym_name_hash", "sym_end", "sym_line", "sym_parent", "idt_name")
+    (
+        "sym_file",
+        "imp_file",
+        "sym_name_hash",
+        "sym_by_hash",
+        "sym_start",
+        "sym_end",
+        "sym_line",
+        "sym_parent",
+        "idt_name",
+    )
 )
 STORED = (
     *((name, code) for name, code in tables.COLUMNS if name not in DERIVED),
@@ -123,11 +134,13 @@ def read_segment(path: Path) -> Segment:
 
 def derivations(stored: Mapping[str, memoryview]) -> dict[str, Callable[[Segment], Any]]:
     """What makes each derived column."""
-    names, ends, lines, parents, idents = (stored[name] for name, _, _ in PACKED)
+    names, starts, ends, lines, parents, idents = (stored[name] for name, _, _ in PACKED)
     return {
         "sym_file": lambda s: tables.row_files(s.sym_off),
         "imp_file": lambda s: tables.row_files(s.imp_off),
         "sym_name_hash": lambda s: tables.gather(s.names, names),
+        "sym_by_hash": lambda s: tables.order_of(names, len(s.names)),
+        "sym_start": lambda s: tables.unpack_ascending(s.sym_off, starts),
         "sym_end": lambda s: tables.unpack_deltas(s.sym_start, ends, s.n_symbols),
         "sym_line": lambda s: tables.unpack_deltas(s.sym_start, lines, s.n_symbols),
         "sym_parent": lambda s: tables.unpack_deltas(None, parents, s.n_symbols),
