@@ -42,6 +42,8 @@ EXTENSIONS = {
     "imports": False,
     "lexer": False,
     "outline_c": False,
+    "outline_keyword": False,
+    "outline_python": False,
     "paths": False,
     "postings": False,
     "refgraph": False,

@@ -83,7 +83,9 @@ def compare(root: Path, only: str | None) -> dict[str, dict[str, object]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("root", type=Path)
     parser.add_argument("--language")
     parser.add_argument("--show", type=int, default=0, help="differences to print")

@@ -336,8 +336,7 @@ cdef TSNode type_base(const Grammar *g, TSNode node) noexcept nogil:
                 kind = ts_node_type(child)
                 if strcmp(kind, "lifetime") != 0 and strcmp(kind, "mutable_specifier") != 0:
                     found = child
-                    if i > 0:
-                        break
+                    break
         node = found
     return node
 
@@ -392,6 +391,11 @@ cdef int32_t emit(Walk *k, TSNode node, TSNode name, uint8_t kind, uint8_t flags
             src[stop - 1] == src[at]):
         at += 1
         stop -= 1
+    if k.g.lang == LANG_RUST:
+        if stop - at > 2 and src[at] == 114 and src[at + 1] == 35:
+            at += 2     # r#type
+        elif stop - at == 1 and src[at] == 95:
+            return -1
     if k.wrap_end > start and k.wrap_start <= start and k.depth <= k.wrap_depth + 2:
         wrap = k.wrap_start
     end = clean_end(k.w, start, end)

@@ -106,17 +106,33 @@ cdef inline uint8_t head_of(int32_t lang, const Token *t, int32_t i, int32_t n,
     return head
 
 
+cdef bint is_constant_body(const Token *t, int32_t i) noexcept nogil:
+    """Whether the brace at token i follows `NAME` or `NAME(…)` at the start of an enum's entry."""
+    cdef int32_t j = i - 1
+    if j > 0 and t[j].kind == T_CLOSE and t[j].ch == 41 and t[j].link > 0:
+        j = t[j].link - 1
+    return j > 0 and t[j].kind == T_IDENT and (
+        is_punct(&t[j - 1], 44) or (t[j - 1].kind == T_OPEN and t[j - 1].ch == 123)
+        or (t[j - 1].kind == T_CLOSE and t[j].flags & TF_FIRST != 0))
+
+
 cdef void brace_skeleton(Work *w, const LexSpec *spec, uint32_t *kept) noexcept nogil:
     """Languages whose heads begin with a keyword."""
     cdef const Token *t = <const Token *> w.tokens.data
     cdef int32_t n = w.n_tokens, i = 0, close, lang = spec.lang
-    cdef uint8_t head = HEAD_NONE, ch
-    cdef bint keep, init = False
+    cdef uint8_t head = HEAD_NONE, ch, was
+    cdef bint keep, init = False, of_enum = False
+    cdef int32_t enum_stop = -1     # Java, Kotlin: constants with bodies come before this token
     while i < n:
         ch = t[i].ch
         if t[i].kind == T_IDENT:
             if ch:
+                was = head
                 head = head_of(lang, t, i, n, head)
+                if ch & 127 == K_ENUM:
+                    of_enum = True
+                if head == HEAD_KEEP and was != HEAD_KEEP:
+                    init = False
         elif t[i].kind == T_OPEN:
             close = t[i].link
             if close < 0:
@@ -128,9 +144,14 @@ cdef void brace_skeleton(Work *w, const LexSpec *spec, uint32_t *kept) noexcept 
                         t[i - 1].ch == P_PATH or (t[i - 1].ch == 46 and lang == LANG_SCALA)):
                     keep = True     # use a::{b, c}
                 else:
-                    keep = head == HEAD_KEEP and not (init and lang != LANG_ZIG
-                                                      and lang != LANG_KOTLIN
-                                                      and lang != LANG_PHP)
+                    keep = head == HEAD_KEEP and not (
+                        init and lang != LANG_ZIG and lang != LANG_KOTLIN and lang != LANG_PHP
+                        and lang != LANG_RUST)
+                    if i < enum_stop and is_constant_body(t, i):
+                        keep = True
+                    if keep and of_enum and (lang == LANG_JAVA or lang == LANG_KOTLIN):
+                        enum_stop = close
+                    of_enum = False
                 head = HEAD_NONE
                 init = False
                 if not keep:

@@ -17,7 +17,7 @@ from posix.unistd cimport close, read
 from ._types cimport (
     ENC_LATIN1, ENC_UTF8, ENC_UTF16BE, ENC_UTF16LE, FILE_BINARY, FILE_BUDGET, FILE_MINIFIED,
     FILE_PARSED, FILE_TEXT, FILE_TOO_LARGE, FILE_UNREADABLE, FILE_VANISHED, IDT_MEMBER, IDT_PATH,
-    IDT_USE, LANG_C, LANG_CPP, MAX_FILE_BYTES, hash64, hash_finish)
+    IDT_USE, LANG_C, LANG_CPP, LANG_GO, LANG_PYTHON, LANG_RUST, MAX_FILE_BYTES, hash64, hash_finish)
 from .arena cimport (
     Buf, Out, Sym, buf_free, buf_room, push_bytes, push_i32, push_u8, push_u16, push_u32, push_u64)
 from .cancel cimport CancelFlag, tx_flag_get
@@ -26,6 +26,8 @@ from .imports cimport bind_names, find_imports
 from .lexer cimport (
     Ident, KW_SOFT, L_MARKUP, LexSpec, Token, Work, build_spec, find_lines, lex, line_of)
 from .outline_c cimport outline_c
+from .outline_keyword cimport outline_go, outline_rust
+from .outline_python cimport outline_python
 from .skeleton cimport find_skeleton
 from .termset cimport TermSet
 
@@ -883,6 +885,15 @@ cdef class Analyzer:
         if not self.whole:
             if spec.lang == LANG_C or spec.lang == LANG_CPP:
                 outline_c(w, &out.blob, spec.lang == LANG_CPP)
+                return FILE_PARSED
+            if spec.lang == LANG_PYTHON:
+                outline_python(w, &out.blob)
+                return FILE_PARSED
+            if spec.lang == LANG_GO:
+                outline_go(w, &out.blob)
+                return FILE_PARSED
+            if spec.lang == LANG_RUST:
+                outline_rust(w, &out.blob)
                 return FILE_PARSED
         if grammar == NULL:
             return FILE_TEXT
