@@ -312,6 +312,19 @@ cdef class SegmentReader:
             self._path(matcher, index, found)
         return array("d", [found[i] for i in range(N_FEATURES)])
 
+    def value(self, Matcher matcher not None, uint32_t index, const double[::1] weights not None):
+        cdef double[N_FEATURES] found
+        cdef double total = 0
+        cdef int i
+        if index >= self.sym_off.shape[0] - 1 or weights.shape[0] < N_FEATURES:
+            raise IndexError(index)
+        memset(found, 0, sizeof(found))
+        self._symbols(matcher, index, found)
+        self._path(matcher, index, found)
+        for i in range(N_FEATURES):
+            total += found[i] * weights[i]
+        return total, found[2] > 0
+
     cdef void _symbols(self, Matcher m, uint32_t index, double *found) noexcept nogil:
         cdef float[MAX_CONCEPTS] tf
         cdef float[MAX_CONCEPTS] types
@@ -539,7 +552,7 @@ cdef class SegmentReader:
                 raise MemoryError
             found = [
                 (pieces[i].first + 1, pieces[i].last, pieces[i].score, pieces[i].bits,
-                 pieces[i].row)
+                 pieces[i].row, lines[pieces[i].first], lines[pieces[i].last])
                 for i in range(n_pieces) if pieces[i].score > 0
             ]
         finally:

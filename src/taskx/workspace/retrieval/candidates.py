@@ -8,7 +8,7 @@ from taskx.workspace.index.snapshot import Snapshot, hash_term
 from taskx.workspace.index.tables import find_path
 from taskx.workspace.retrieval.terms import Place, Question
 
-FROM_TEXT = 60
+FROM_TEXT = 50
 FROM_NAME = 12
 FROM_PLACE = 20
 FROM_FOCUS = 40

@@ -11,13 +11,16 @@ from taskx.workspace.index.snapshot import Snapshot
 from taskx.workspace.retrieval import candidates, files, snippets, terms
 from taskx.workspace.retrieval.score import Scored, Scorer
 
-READ = 24
-READ_ALWAYS = 12
+READ = 20
+READ_FOR_NAME = 12
+READ_ALWAYS = 10
 """Files whose text is read: what the index alone tells puts the right one among them. Past the
-first twelve, only while a text could still lift a file among the ten best."""
+first ten, only while a text could still lift a file among the ten best."""
 GAIN = 0.9
 """What a text usually adds at most."""
-PIECES = 8
+CONSIDERED = 40
+"""Candidates that are looked at closely."""
+PIECES = 6
 FOCUS_LIFT = 1.6
 NAMED_LIFT = 3.0
 """Of a file whose path the question names."""
@@ -52,17 +55,16 @@ def retrieve(
     found, named, focus = candidates.find(snapshot, question, focus_paths)
     if cancelled():
         raise Cancelled
-    scorer = Scorer(snapshot, question, found)
+    scorer = Scorer(snapshot, question)
     considered = rank(scorer, graph, found, named, focus)
     if cancelled():
         raise Cancelled
     texts: dict[int, bytes] = {}
     read: list[Scored] = []
-    for scored in considered[:READ]:
-        if len(read) >= READ_ALWAYS:
-            tenth = sorted((other.score for other in read), reverse=True)[9]
-            if scored.early + GAIN * scored.damping * scored.lift < tenth:
-                break
+    scores: list[float] = []
+    for scored in considered[: READ_FOR_NAME if question.single else READ]:
+        if len(scores) >= READ_ALWAYS and scored.early + GAIN * scored.lift < scores[9]:
+            break
         content = files.read(snapshot, scored.fid)
         if content is None:
             continue
@@ -70,18 +72,20 @@ def retrieve(
         scorer.late(scored, texts[scored.fid], fresh, PIECES)
         lift(scored, named)
         read.append(scored)
+        scores.append(scored.score)
+        scores.sort(reverse=True)
     if cancelled():
         raise Cancelled
     read.sort(key=lambda scored: (-scored.score, scored.path))
     pieces = snippets.choose(read, texts, named)
-    chosen, used = snippets.fill(snapshot, question, scorer.matcher, pieces, texts, budget_tokens)
+    chosen, used = snippets.fill(question, scorer.matcher, pieces, texts, budget_tokens)
     paths = dict.fromkeys(snippet.path for snippet in chosen)
     paths.update(dict.fromkeys(focus_paths))
     return RetrieveResult(
         retrieval=Retrieval(
             terms=question.words,
             snippets=chosen,
-            files_considered=len(considered),
+            files_considered=len(found),
             budget_tokens=budget_tokens,
             used_tokens=used,
         ),
@@ -96,18 +100,21 @@ def rank(
     named: dict[int, int | None],
     focus: set[int],
 ) -> list[Scored]:
-    """Candidates by what the index tells of them, best first."""
-    considered = []
-    for fid, full_text in found.items():
-        scored = scorer.early(fid, full_text, graph.dependents(fid) if graph else 0)
-        if fid in focus:
-            scored.focus = True
-            scored.lift *= FOCUS_LIFT
-            scored.early = scored.early * FOCUS_LIFT + 0.2
-        if fid in named:
-            scored.early += 10.0
-        considered.append(scored)
-    considered.sort(key=lambda scored: (-scored.early, scored.path))
+    """Candidates by what the index tells of them, best first; those the question names lead."""
+    dependents = graph.dependents if graph else lambda fid: 0
+    wanted = {fid: found[fid] for fid in (*named, *sorted(focus))}
+    others = {fid: score for fid, score in found.items() if fid not in wanted}
+    considered = scorer.early(others, dependents, CONSIDERED)
+    if wanted:
+        considered += scorer.early(wanted, dependents, len(wanted))
+        for scored in considered:
+            if scored.fid in focus:
+                scored.focus = True
+                scored.lift *= FOCUS_LIFT
+                scored.early = scored.early * FOCUS_LIFT + 0.2
+            if scored.fid in named:
+                scored.early += 10.0
+        considered.sort(key=lambda scored: (-scored.early, scored.path))
     return considered
 
 

@@ -10,18 +10,20 @@ from __future__ import annotations
 import bisect
 import math
 import re
-from collections.abc import Iterable
+from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from taskx._native.scoring import Matcher, SegmentReader
 from taskx.workspace.files.languages import LANGUAGES
+from taskx.workspace.index.segment import Segment
 from taskx.workspace.index.snapshot import Snapshot
 from taskx.workspace.retrieval.candidates import first_at
 from taskx.workspace.retrieval.terms import Question
 
 # In the order of scoring.FEATURES: head, types, stem, stem_exact, stem_rare, folders, inside,
 # defines, named, symbol, symbols.
-WEIGHTS = (0.8, 0.4, 0.95, 2.1, 1.6, 0.85, 0.4, 0.47, 1.15, 0.3, 0.12)
+WEIGHTS = array("d", (0.8, 0.4, 0.95, 2.1, 1.6, 0.85, 0.4, 0.47, 1.15, 0.3, 0.12))
 FULL_TEXT = 0.6
 """Of the index's own score, relative to the best one; replaced by the three below once read."""
 BEST_PIECE = 0.75
@@ -82,72 +84,87 @@ NO_CODE_NAMES = frozenset(
 
 @dataclass(slots=True)
 class Scored:
-    """A file on its way to an answer."""
+    """A file on its way to an answer. early: its score without its text; score: with it."""
 
     fid: int
+    segment: Segment
+    index: int
     path: str
     early: float
-    """Score without its text."""
-    damping: float
+    value: float
     lift: float
     by_path: bool
     """Its own name holds what was asked for."""
     score: float = 0.0
     focus: bool = False
-    row: int = -1
-    pieces: list[tuple[int, int, float, int, int]] = field(default_factory=list)
+    pieces: list[tuple[int, int, float, int, int, int, int]] = field(default_factory=list)
 
 
-def is_c(paths: list[bytes]) -> bool:
+def is_c(paths: list[str]) -> bool:
     """Whether these are files of C rather than C++: there a header declares what a .c does."""
-    return sum(path.endswith(b".c") for path in paths) > sum(
-        path.endswith((b".cc", b".cpp", b".cxx", b".hpp")) for path in paths
+    return sum(path.endswith(".c") for path in paths) > sum(
+        path.endswith((".cc", ".cpp", ".cxx", ".hpp")) for path in paths
     )
 
 
 class Scorer:
     """Scores files of one snapshot against one question. dependents: fid -> files that use it."""
 
-    def __init__(self, snapshot: Snapshot, question: Question, fids: Iterable[int] = ()) -> None:
-        """fids: the candidates; they tell whether headers here belong to C."""
+    def __init__(self, snapshot: Snapshot, question: Question) -> None:
         self.snapshot = snapshot
         self.question = question
         self.matcher = Matcher(question.terms, question.weights, question.names)
         self.readers = [SegmentReader(segment) for segment in snapshot.segments]
         self.aside = not ASKS_ASIDE.search(question.text)
-        self.c_tree = is_c([snapshot.path_bytes(fid) for fid in fids])
+        self.c_tree = False
         self.docs = bool(ASKS_DOCS.search(question.text))
         self.no_code = not ASKS_NO_CODE.search(question.text)
 
-    def reader(self, fid: int) -> tuple[SegmentReader, int]:
-        at = bisect.bisect_right(self.snapshot.bases, fid) - 1
-        return self.readers[at], fid - self.snapshot.bases[at]
+    def place(self, fid: int) -> tuple[SegmentReader, Segment, int]:
+        bases = self.snapshot.bases
+        at = bisect.bisect_right(bases, fid) - 1 if len(bases) > 1 else 0
+        return self.readers[at], self.snapshot.segments[at], fid - bases[at]
 
-    def early(self, fid: int, full_text: float, dependents: int) -> Scored:
-        """full_text: the index's score, 0 to 1."""
-        reader, index = self.reader(fid)
-        features = reader.features(self.matcher, index)
-        value = sum(w * f for w, f in zip(WEIGHTS, features, strict=True))
-        path = self.snapshot.path(fid)
-        damping = math.exp(-self.damping(fid, path))
-        segment = self.snapshot.locate(fid)[0]
-        lift = 1 + DEPENDENTS * math.log1p(dependents)
-        if self.docs and LANGUAGES[self.snapshot.language(fid)].name in DOCS:
-            lift *= DOCS_LIFT
-        lift *= ((1 + segment.n_terms[index]) / USUAL_TERMS) ** LENGTH
-        early = (value + FULL_TEXT * full_text) * damping * lift
-        found = Scored(fid, path, early, damping, lift, features[2] > 0)
-        found.score = value + FULL_TEXT_LATE * full_text
-        return found
+    def early(
+        self, found: dict[int, float], dependents: Callable[[int], int], keep: int
+    ) -> list[Scored]:
+        """The files that path and symbols speak for most, not yet damped.
 
-    def damping(self, fid: int, path: str) -> float:
+        found: fid -> the index's own score, 0 to 1. dependents: files that need a file.
+        """
+        scored = []
+        for fid, full_text in found.items():
+            reader, segment, index = self.place(fid)
+            value, by_path = reader.value(self.matcher, index, WEIGHTS)
+            lift = 1 + DEPENDENTS * math.log1p(dependents(fid))
+            lift *= ((1 + segment.n_terms[index]) / USUAL_TERMS) ** LENGTH
+            scored.append(
+                Scored(
+                    fid, segment, index, "", (value + FULL_TEXT * full_text) * lift,
+                    value + FULL_TEXT_LATE * full_text, lift, by_path,
+                )
+            )  # fmt: skip
+        scored.sort(key=lambda one: (-one.early, one.fid))
+        del scored[keep:]
+        for one in scored:
+            one.path = one.segment.path(one.index).decode("utf-8", "replace")
+        self.c_tree = is_c([one.path for one in scored])
+        for one in scored:
+            damping = math.exp(-self.damping(one.segment.language[one.index], one.path))
+            if self.docs and LANGUAGES[one.segment.language[one.index]].name in DOCS:
+                damping *= DOCS_LIFT
+            one.lift *= damping
+            one.early *= damping
+        scored.sort(key=lambda one: (-one.early, one.path))
+        return scored
+
+    def damping(self, language: int, path: str) -> float:
         found = DEPTH * path.count("/")
         if self.aside and ASIDE_PATH.search(path):
             found += ASIDE
-        language = self.snapshot.language(fid)
-        if (
-            self.no_code and language > PROGRAMMING and LANGUAGES[language].name in NO_CODE_NAMES
-        ) or (self.no_code and not language):
+        if self.no_code and (
+            not language or (language > PROGRAMMING and LANGUAGES[language].name in NO_CODE_NAMES)
+        ):
             found += NO_CODE
         if self.c_tree and path.endswith(".h"):
             found += C_HEADER
@@ -181,9 +198,9 @@ class Scorer:
 
     def late(self, found: Scored, text: bytes, fresh: bool, limit: int) -> None:
         """Adds what the text says; keeps the best pieces."""
-        reader, index = self.reader(found.fid)
+        reader, _, index = self.place(found.fid)
         best, more, covered, pieces = reader.chunks(self.matcher, index, text, fresh, limit)
-        value = found.score + BEST_PIECE * best + MORE_PIECES * more + COVERED * covered
-        found.score = value * found.damping * found.lift
+        found.score = found.lift * (
+            found.value + BEST_PIECE * best + MORE_PIECES * more + COVERED * covered
+        )
         found.pieces = pieces
-        found.row = reader.definition(self.matcher, index) if fresh else -1

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 from taskx._native.scoring import Matcher, line_offsets
 from taskx.protocol.context import Snippet
-from taskx.workspace.index.snapshot import Snapshot
 from taskx.workspace.retrieval.score import Scored
 from taskx.workspace.retrieval.terms import Question
 
-PER_FILE = 5
+PER_FILE = 4
 SECOND = 0.55
 """Share of its file's score that a second piece keeps; a third has it twice. One file does not
 fill the list: the best pieces of several files come first."""
-LEAST = 0.12
+LEAST = 0.15
 """Share of the best score under which a snippet is noise."""
 SCALE = 10.0
 CHARS_PER_TOKEN = 4
@@ -30,8 +29,10 @@ class Piece:
     first: int
     last: int
     score: float
-    bits: int
     row: int
+    start: int
+    end: int
+    """Byte offsets in the file's text."""
     named: bool = False
 
 
@@ -46,16 +47,17 @@ def choose(
         if line is not None:
             own.append(around(found, texts[found.fid], line))
         best = found.pieces[0][2] if found.pieces else 1.0
-        for first, last, score, bits, row in found.pieces:
+        for first, last, score, _, row, start, end in found.pieces:
             if len(own) >= PER_FILE:
                 break
             if any(first <= other.last and other.first <= last for other in own):
                 continue
             share = SECOND ** len(own) * (score / best if own else 1.0)
-            own.append(Piece(found, first, last, found.score * share, bits, row))
+            own.append(Piece(found, first, last, found.score * share, row, start, end))
         if not own and (found.focus or found.by_path) and texts[found.fid]:
-            last = min(len(line_offsets(texts[found.fid])) - 1, 60)
-            own.append(Piece(found, 1, last, found.score, 0, -1))
+            offsets = line_offsets(texts[found.fid])
+            last = min(len(offsets) - 1, 60)
+            own.append(Piece(found, 1, last, found.score, -1, 0, offsets[last]))
         pieces.extend(own)
     pieces.sort(key=lambda piece: (-piece.score, piece.scored.path, piece.first))
     return pieces
@@ -63,17 +65,17 @@ def choose(
 
 def around(found: Scored, text: bytes, line: int) -> Piece:
     """The piece that holds a line of the question, else the lines about it."""
-    n_lines = max(len(line_offsets(text)) - 1, 1)
+    offsets = line_offsets(text)
+    n_lines = max(len(offsets) - 1, 1)
     line = max(1, min(line, n_lines))
-    for first, last, _, bits, row in found.pieces:
+    for first, last, _, _, row, start, end in found.pieces:
         if first <= line <= last:
-            return Piece(found, first, last, found.score, bits, row, True)
+            return Piece(found, first, last, found.score, row, start, end, True)
     first, last = max(1, line - AROUND), min(n_lines, line + AROUND)
-    return Piece(found, first, last, found.score, 0, -1, True)
+    return Piece(found, first, last, found.score, -1, offsets[first - 1], offsets[last], True)
 
 
 def fill(
-    snapshot: Snapshot,
     question: Question,
     matcher: Matcher,
     pieces: list[Piece],
@@ -84,21 +86,17 @@ def fill(
     left = budget_tokens * CHARS_PER_TOKEN
     found: list[Snippet] = []
     chars = 0
-    offsets: dict[int, list[int]] = {}
     floor = pieces[0].score * LEAST if pieces else 0.0
     for piece in pieces:
         if left < CHARS_PER_TOKEN or piece.score <= 0:
             break
         if piece.score < floor and not piece.scored.focus:
             continue
-        fid = piece.scored.fid
-        if fid not in offsets:
-            offsets[fid] = list(line_offsets(texts[fid]))
-        cut = cut_text(texts[fid], offsets[fid], piece.first, piece.last, left)
+        cut = cut_text(texts[piece.scored.fid][piece.start : piece.end], piece.first, left)
         if cut is None:
             continue
         text, last = cut
-        reason = explain(snapshot, question, matcher, piece, text, last)
+        reason = explain(question, matcher, piece, text, last)
         found.append(
             Snippet(
                 path=piece.scored.path,
@@ -114,39 +112,32 @@ def fill(
     return found, -(-chars // CHARS_PER_TOKEN)
 
 
-def cut_text(
-    text: bytes, offsets: list[int], first: int, last: int, room: int
-) -> tuple[str, int] | None:
-    """Lines first to last, or as many as have room, without the last line's end.
+def cut_text(data: bytes, first: int, room: int) -> tuple[str, int] | None:
+    """The lines of `data` that have room, without the last one's end, and the last one's number.
 
-    None when not even a few fit. Blank lines at the end are left out.
+    first: number of its first line. None when not even a few lines fit, or all are blank.
     """
-    wanted = last
-    while True:
-        body = text[offsets[first - 1] : offsets[last]].decode("utf-8", "replace")
-        body = body.removesuffix("\n").removesuffix("\r")
-        if len(body) <= room:
-            break
-        share = room / len(body)
-        last = min(last - 1, first - 1 + int((last - first + 1) * share))
-        if last < first:
+    text = data.decode("utf-8", "replace")
+    if len(text) > room:
+        end = text.rfind("\n", 0, room + 1)
+        text = text[: end + 1] if end >= 0 else ""
+        if text.count("\n") < FEW_LINES:
             return None
-    if last < wanted and last - first + 1 < FEW_LINES:
-        return None
-    while last > first and (not body or body.endswith("\n")):
-        last -= 1
-        body = text[offsets[first - 1] : offsets[last]].decode("utf-8", "replace")
-        body = body.removesuffix("\n").removesuffix("\r")
-    return (body, last) if body.strip() else None
+    text = text.removesuffix("\n")
+    while True:
+        head, line_end, tail = text.rpartition("\n")
+        if tail.strip():
+            break
+        if not line_end:
+            return None
+        text = head
+    return text.removesuffix("\r"), first + text.count("\n")
 
 
-def explain(
-    snapshot: Snapshot, question: Question, matcher: Matcher, piece: Piece, text: str, last: int
-) -> str:
+def explain(question: Question, matcher: Matcher, piece: Piece, text: str, last: int) -> str:
     """Why this snippet: short, and true of what the snippet shows."""
     if piece.row >= 0:
-        segment, index = snapshot.locate(piece.scored.fid)
-        symbol = segment.symbol(piece.row, piece.scored.fid - index)
+        symbol = piece.scored.segment.symbol(piece.row, 0)
         if piece.first <= symbol.line <= last:
             return f"defines {words_of_kind(symbol.kind_name)} `{symbol.name}`"
     for name in question.defined:
