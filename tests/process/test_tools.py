@@ -240,3 +240,48 @@ def test_E11_killed_while_it_edits(start: Start, root: Path) -> None:
     last = start()
     assert last.result("edits/revert")["conflicts"] == []
     assert not list(root.glob("*-*.txt"))
+
+
+def test_A09_tools_of_the_index(start: Start, root: Path) -> None:
+    (root / "src/util.py").write_text(
+        "from src.shapes import Circle\n\n\ndef total_area(shapes: list[Circle]) -> float:\n"
+        '    """Area of all shapes."""\n    return sum(shape.area() for shape in shapes)\n'
+    )
+    (root / "src/shapes.py").write_text(
+        "class Circle:\n    def __init__(self, r: float) -> None:\n        self.r = r\n\n"
+        "    def area(self) -> float:\n        return 3.14 * self.r**2\n"
+    )
+    (root / "src/__init__.py").write_text("")
+    runtime = start()
+    found = call(runtime, "search_symbols", query="total_area")["data"]["symbols"]
+    assert (found[0]["path"], found[0]["name"], found[0]["kind"]) == (
+        "src/util.py",
+        "total_area",
+        "function",
+    )
+    outline = call(runtime, "get_outline", path="src/shapes.py")
+    assert outline["content"].split("\n")[0] == "class Circle 1-6"
+    assert "  method area 5-6" in outline["content"].split("\n")
+    used = call(runtime, "get_dependencies", path="src/shapes.py")["data"]
+    assert [entry["path"] for entry in used["usedBy"]] == ["src/util.py"] * len(used["usedBy"])
+    assert used["usedBy"]
+    excerpts = call(runtime, "retrieve_context", query="how is the area of all shapes computed?")
+    assert "total_area" in excerpts["content"]
+    assert refuse(runtime, "get_outline", path="none.py") == "notFound"
+    assert refuse(runtime, "get_dependencies", path="none.py") == "notFound"
+    call(runtime, "replace_text", path="src/util.py", oldText="total_area", newText="sum_of_areas")
+    found = call(runtime, "search_symbols", query="sum_of_areas")["data"]["symbols"]
+    assert found[0]["name"] == "sum_of_areas"
+    assert call(runtime, "find_files", pattern="*.py")["data"]["total"] == 4
+    call(runtime, "write_file", path="src/fresh.py", content="fresh = 1\n")
+    assert call(runtime, "search_text", pattern="fresh = 1")["data"]["matches"][0]["line"] == 1
+
+
+def test_A14_checks_that_the_project_declares(start: Start, root: Path) -> None:
+    (root / "Makefile").write_text("test:\n\t@echo checked; test -f README.md\n")
+    runtime = start()
+    listed = call(runtime, "run_check")["data"]["checks"]
+    check = next(row for row in listed if row["kind"] == "test")
+    result = call(runtime, "run_check", id=check["id"])["data"]
+    assert (result["ok"], result["kind"]) == (True, "test")
+    assert "checked" in result["output"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import re
+from typing import Any
 
 from taskx.errors import ToolError
 from taskx.tools.context import ToolContext
@@ -14,12 +16,20 @@ async def files(context: ToolContext) -> list[bytes]:
     """Paths relative to the root, sorted by bytes, without ignored and excluded files."""
     snapshot = getattr(context.workspace, "snapshot", None)
     if snapshot is not None:
-        return await asyncio.to_thread(
-            lambda: sorted(snapshot.path_bytes(fid) for fid in snapshot.file_ids())
-        )
+        return await asyncio.to_thread(_of_snapshot, snapshot)
     from taskx.workspace.files.scan import Scanner
 
     return await asyncio.to_thread(lambda: Scanner(os.fsencode(context.root)).scan().path_list())
+
+
+def _of_snapshot(snapshot: Any) -> list[bytes]:
+    """By whole columns: a large tree has tens of thousands of files."""
+    paths: list[bytes] = []
+    for segment, mask in zip(snapshot.segments, snapshot.live, strict=True):
+        blob, offsets = bytes(segment.path_blob), segment.path_off.tolist()
+        found = [blob[a:b] for a, b in itertools.pairwise(offsets)]
+        paths += found if mask is None else itertools.compress(found, mask)
+    return sorted(paths)
 
 
 def show(path: bytes) -> str:

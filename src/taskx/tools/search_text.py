@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
+import re
+import stat
 import threading
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -45,14 +47,37 @@ class SearchTextParams(Wire, frozen=True, kw_only=True):
 
 @dataclass
 class _Search:
-    """matches per file index, so that the order is the files' whatever thread was faster."""
+    """found: per file index, so that the order is the files' whatever thread was faster.
+
+    needed: text that a file must hold to be matched at all.
+    """
 
     root: str
     paths: list[bytes]
     limit: int
+    needed: bytes = b""
     found: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     stopped: threading.Event = field(default_factory=threading.Event)
     searched: int = 0
+
+
+class _Literal:
+    """Plain text, found without a regular expression. The part of a pattern's interface used."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def search(self, data: bytes, position: int) -> _At | None:
+        at = data.find(self._text, position)
+        return None if at < 0 else _At(at)
+
+
+@dataclass(frozen=True)
+class _At:
+    at: int
+
+    def start(self) -> int:
+        return self.at
 
 
 def compiled(pattern: str, regex: bool, ignore_case: bool) -> Any:
@@ -63,6 +88,11 @@ def compiled(pattern: str, regex: bool, ignore_case: bool) -> Any:
         raise ToolError("invalidInput", "pattern is empty")
     if not regex and "\n" in pattern:
         raise ToolError("invalidInput", "pattern spans lines; the search goes line by line")
+    if not regex and not ignore_case:
+        try:
+            return _Literal(pattern.encode())
+        except UnicodeEncodeError as error:
+            raise ToolError("invalidInput", f"pattern: {error}") from None
     options = re2.Options()
     options.never_nl = True
     options.log_errors = False
@@ -108,12 +138,42 @@ def _unicode_classes(pattern: str) -> str:
     return "".join(out)
 
 
+def needed(pattern: str) -> bytes:
+    """Text that every match of a regular expression holds, b"" when none is easily seen.
+
+    Files without it need no matching. Only plain runs outside groups and classes count.
+    """
+    if re.search(r"\||\(\?|\\[xpPQCE0-9]", pattern):
+        return b""
+    runs, run, depth, i = [""], "", 0, 0
+    while i < len(pattern):
+        c = pattern[i]
+        step = 2 if c == "\\" else 1
+        if c == "[":
+            end = pattern.find("]", i + 2 + pattern.startswith("[^", i))
+            step = end + 1 - i if end > 0 else len(pattern)
+        follows = pattern[i + step : i + step + 1]
+        depth += (c == "(") - (c == ")")
+        plain = c.isascii() and (c.isalnum() or c in "_ -") and depth == 0
+        if plain and follows not in ("*", "?", "{"):
+            run += c
+        else:
+            runs.append(run)
+            run = ""
+        if c == "{":
+            step = max(pattern.find("}", i) + 1 - i, 1)
+        i += step
+    return max([*runs, run], key=len).encode()
+
+
 async def run(params: SearchTextParams, context: ToolContext, call: Call) -> ToolResult:
     if not 1 <= params.limit <= 2000:
         raise ToolError("invalidInput", "limit: expected 1 to 2000")
     matcher = compiled(params.pattern, params.regex, params.ignore_case)
     chosen = await _chosen(params, context)
     search = _Search(str(context.root), chosen, params.limit)
+    if params.regex and not params.ignore_case:
+        search.needed = needed(params.pattern)
     counter = iter(range(len(chosen)))
     lock = threading.Lock()
     workers = [asyncio.to_thread(_work, search, matcher, counter, lock) for _ in range(THREADS)]
@@ -150,7 +210,7 @@ def _work(search: _Search, matcher: Any, counter: Any, lock: threading.Lock) -> 
             return
         data = _read(os.path.join(os.fsencode(search.root), search.paths[index]))
         search.searched += data is not None
-        if not data:
+        if not data or search.needed not in data:
             continue
         rows = lines(data, matcher, search.limit + 1)
         if rows:
@@ -167,11 +227,17 @@ def _read(path: bytes) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(fd, "rb") as file:
+    try:
         status = os.fstat(fd)
-        if status.st_size > FILE_LIMIT_BYTES or status.st_mode & 0o170000 != 0o100000:
+        if status.st_size > FILE_LIMIT_BYTES or not stat.S_ISREG(status.st_mode):
             return None
-        data = file.read()
+        data = os.read(fd, status.st_size + 1)
+        while len(data) > status.st_size and (more := os.read(fd, 1 << 20)):
+            data += more
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
     for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
             return data[2:].decode(name, "replace").encode("utf-8", "replace")

@@ -28,7 +28,11 @@ def run(root: Path, data_dir: Path | None, story: Story, confine: bool = True) -
     async def main() -> Any:
         services = ToolServices(os.environ, data_dir, confine)
         workspace = SimpleNamespace(summary=lambda: SimpleNamespace(root=str(root)), snapshot=None)
-        app = SimpleNamespace(workspace=workspace, tools=services)
+        items: list[tuple[str, str]] = []
+        session = SimpleNamespace(
+            start_item=lambda *row: items.append(row), end_item=lambda *row: items.append(row)
+        )
+        app = SimpleNamespace(workspace=workspace, tools=services, session=session)
         try:
             return await story(SimpleNamespace(app=app, request_id=1))
         finally:

@@ -14,7 +14,7 @@ import pytest
 from taskx.edits.log import EditLog
 from taskx.errors import ToolError
 from taskx.process.launch import Launcher
-from taskx.tools import registry
+from taskx.tools import registry, search_text
 from taskx.tools.context import ToolContext
 
 Line = tuple[str, int, str]
@@ -172,3 +172,27 @@ def test_limit_keeps_the_first_in_order(root: Path) -> None:
     rows = [(row["path"], row["line"], row["text"]) for row in result.data["matches"]]
     assert rows == every[:5]
     assert result.data["truncated"] is True
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"\bstruct\s+kvm_arch\s*\{", b"kvm_arch"),
+        ("foo.*barbaz", b"barbaz"),
+        ("foob?ar", b"foo"),
+        ("foob*", b"foo"),
+        ("foob{2}ar", b"foo"),
+        ("a|b", b""),
+        ("(foo)?ba", b"ba"),
+        ("(?i)foo", b""),
+        ("[abc]de", b"de"),
+        ("[]x]yz", b"yz"),
+        (r"\w+", b""),
+        ("foo+bar", b"foo"),
+        (r"\x41bc", b""),
+        (r"\Q)\E(foo)?bar", b""),
+        (r"\pNabc", b""),
+    ],
+)
+def test_text_that_every_match_holds(pattern: str, text: bytes) -> None:
+    assert search_text.needed(pattern) == text

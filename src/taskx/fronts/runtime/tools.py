@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from pathlib import Path
 
 from taskx.fronts.runtime.dispatch import Context
@@ -36,9 +37,17 @@ async def call(context: Context, params: ToolsCallParams) -> ToolsCallResult:
     root = Path(app.workspace.summary().root)
     tools = await asyncio.to_thread(app.tools.client, app.workspace, root)
     given = params.input if isinstance(params.input, dict) else {}
-    result: ToolResult = await registry.call(
-        params.name, given, tools, call_id=f"client-{context.request_id}"
-    )
+    item = f"client-{secrets.token_hex(4)}"
+    app.session.start_item(item, "toolCall")
+    status = "failed"
+    try:
+        result: ToolResult = await registry.call(params.name, given, tools, call_id=item)
+        status = "completed"
+    except asyncio.CancelledError:
+        status = "cancelled"
+        raise
+    finally:
+        app.session.end_item(item, status)
     if result.background is not None:
         app.tools.adopt(result.background)
     return ToolsCallResult(
