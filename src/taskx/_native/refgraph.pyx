@@ -33,6 +33,8 @@ cdef enum:
     MODE_GLOBAL = 4     # names of all files of the language
     MODE_MEMBERS = 8    # `x.name` through what is imported
     MODE_PATHS = 16     # `a::name` through what is imported
+    MODE_LOCALS = 64    # a name that is bound somewhere in the file may be meant all the same
+    MODE_MODULES = 32   # `x.name` may name what an imported module defines at its top
 
 cdef enum:
     MAX_DEFINERS = 3    # protocol v1, `graph/project`: a name defined in more files is not linked
@@ -166,7 +168,7 @@ cdef class Linker:
     # Borrowed views, kept alive through _held.
     cdef const int32_t *inc_off
     cdef const int32_t *inc_to
-    cdef uint8_t *included
+    cdef uint8_t *header         # C family: a file that is meant to be included
     cdef const int32_t *exact_off
     cdef const int32_t *exact_to
     cdef const uint64_t *exact_hash
@@ -218,11 +220,30 @@ cdef class Linker:
         self.mode = <uint8_t *> PyMem_RawCalloc(count, 1)
         self.family = <uint8_t *> PyMem_RawCalloc(count, 1)
         self.depth = <uint8_t *> PyMem_RawCalloc(count, 1)
-        self.included = <uint8_t *> PyMem_RawCalloc(count, 1)
+        self.header = <uint8_t *> PyMem_RawCalloc(count, 1)
         self.unit = <int32_t *> PyMem_RawCalloc(count, sizeof(int32_t))
         if (self.mode is NULL or self.family is NULL or self.depth is NULL
-                or self.included is NULL or self.unit is NULL):
+                or self.header is NULL or self.unit is NULL):
             raise MemoryError
+        self._mark_headers()
+
+    cdef void _mark_headers(self) noexcept nogil:
+        """A header's extension begins with `h`, or is one of those for inline code."""
+        cdef int32_t node, local
+        cdef uint32_t start, end, at
+        cdef Seg *seg
+        for node in range(self.n_files):
+            if self.node_seg[node] < 0:
+                continue
+            seg = &self.segs[self.node_seg[node]]
+            local = self.node_local[node]
+            start = seg.c_path_off[local]
+            end = at = seg.c_path_off[local + 1]
+            while at > start and seg.c_path_blob[at - 1] != 46 and seg.c_path_blob[at - 1] != 47:
+                at -= 1
+            if at > start and at < end and seg.c_path_blob[at - 1] == 46:
+                # h, hpp, inl, inc, ipp, tpp, txx
+                self.header[node] = seg.c_path_blob[at] in (104, 72, 105, 116)
 
     def __dealloc__(self):
         cdef int index
@@ -235,7 +256,7 @@ cdef class Linker:
         PyMem_RawFree(self.mode)
         PyMem_RawFree(self.family)
         PyMem_RawFree(self.depth)
-        PyMem_RawFree(self.included)
+        PyMem_RawFree(self.header)
         PyMem_RawFree(self.unit)
         PyMem_RawFree(self.defs)
         PyMem_RawFree(self.run_start)
@@ -287,7 +308,10 @@ cdef class Linker:
 
     def set_files(self, const uint8_t[::1] family not None, const uint8_t[::1] mode not None,
                   const uint8_t[::1] depth not None):
-        """Per file: language family (never linked across), mode bits, member depth."""
+        """Per file: language family (never linked across), mode bits, member depth.
+
+        depth: import steps for members | near << 2 | seen << 4 | far << 6, see _is_near.
+        """
         if min(family.shape[0], mode.shape[0], depth.shape[0]) < self.n_files:
             raise ValueError("a column is shorter than the number of files")
         if self.n_files:
@@ -514,17 +538,16 @@ cdef class Linker:
 
     def set_includes(self, const int32_t[::1] off not None, const int32_t[::1] to not None):
         """Include edges of the C family, CSR over files."""
-        cdef Py_ssize_t k
         self._held.append((off, to))
         self.inc_off = &off[0]
         self.inc_to = &to[0] if to.shape[0] else NULL
-        memset(self.included, 0, max(self.n_files, 1))
-        for k in range(to.shape[0]):
-            self.included[to[k]] = 1
 
     def set_exact(self, const int32_t[::1] off not None, const int32_t[::1] to not None,
                   const uint64_t[::1] name not None):
-        """References known from imports, CSR over files, sorted by (to, name) within a file."""
+        """References known from imports, CSR over files, sorted by (to, name) within a file.
+
+        to -1: the name is never linked as a member of what is imported.
+        """
         self._held.append((off, to, name))
         self.exact_off = &off[0]
         self.exact_to = &to[0] if to.shape[0] else NULL
@@ -597,8 +620,12 @@ cdef class Linker:
         if self.node_seg[file] < 0:
             return scratch.end()
         seg = &self.segs[self.node_seg[file]]
+        # Entries without a target come first: names whose owner is known to be something else.
+        scratch.not_members = self.exact_off[file]
         for e in range(self.exact_off[file], self.exact_off[file + 1]):
-            if self.exact_to[e] != file:
+            if self.exact_to[e] < 0:
+                scratch.not_members += 1
+            elif self.exact_to[e] != file:
                 if scratch.add(self.exact_to[e], EDGE_REFERENCE, self.exact_hash[e]) < 0:
                     return -1
         if not mode:
@@ -655,22 +682,24 @@ cdef class Linker:
         cdef size_t at = 0, level_end
         cdef int level = 1
         scratch.stack.n = 0
-        scratch.unit_stamp[self.unit[file]] = scratch.turn
+        scratch.unit_turn += 2
+        scratch.first = scratch.unit_turn
+        scratch.unit_stamp[self.unit[file]] = scratch.first
         for e in range(self.near_off[file], self.near_off[file + 1]):
             unit = self.near_to[e]
-            if scratch.unit_stamp[unit] != scratch.turn:
-                scratch.unit_stamp[unit] = scratch.turn
+            if scratch.unit_stamp[unit] < scratch.first:
+                scratch.unit_stamp[unit] = scratch.first
                 if push(&scratch.stack, unit) < 0:
                     return -1
-        while level < self.depth[file] and scratch.stack.n < MAX_NEAR:
+        while level < (self.depth[file] & 3) and scratch.stack.n < MAX_NEAR:
             level_end = scratch.stack.n
             while at < level_end:
                 unit = scratch.stack.data[at]
                 at += 1
                 for e in range(self.unit_near_off[unit], self.unit_near_off[unit + 1]):
                     other = self.unit_near_to[e]
-                    if scratch.unit_stamp[other] != scratch.turn:
-                        scratch.unit_stamp[other] = scratch.turn
+                    if scratch.unit_stamp[other] < scratch.first:
+                        scratch.unit_stamp[other] = scratch.first + 1
                         if push(&scratch.stack, other) < 0:
                             return -1
             level += 1
@@ -680,13 +709,16 @@ cdef class Linker:
                         Scratch scratch) noexcept nogil:
         cdef int32_t start = self.run_start[run]
         cdef int32_t end = self.run_start[run + 1]
-        cdef bint plain = (flags & (IDT_USE | IDT_TYPE)) != 0 and not flags & IDT_BOUND
+        cdef bint plain = (flags & (IDT_USE | IDT_TYPE)) != 0 and (
+            not flags & IDT_BOUND or mode & MODE_LOCALS)
         cdef bint member = (flags & IDT_MEMBER) != 0
         cdef bint path = (flags & IDT_PATH) != 0
         cdef uint64_t name = self.defs[start].hash
         cdef int32_t k, target
         cdef uint32_t cls
         cdef int definers = 0, seen = 0
+        if member and self._is_excluded(file, name, scratch):
+            member = False
         if end - start == 1 and self.defs[start].file == file:
             return 0
         if end - start > MAX_RUN:
@@ -720,20 +752,51 @@ cdef class Linker:
                             if scratch.add(target, EDGE_IMPORT, name) < 0:
                                 return -1
                 return 0
+            seen = 0
         if definers > MAX_DEFINERS:
             return 0
+        for k in range(start, end):
+            target = self.defs[k].file
+            if (self.family[target] == self.family[file]
+                    and scratch.unit_stamp[self.unit[target]] >= scratch.first):
+                seen += 1
         for k in range(start, end):
             target = self.defs[k].file
             cls = self.defs[k].cls
             if self.family[target] != self.family[file]:
                 continue
             if (plain and mode & MODE_GLOBAL and cls & DEF_TOP) or (
-                    scratch.unit_stamp[self.unit[target]] == scratch.turn
-                    and ((member and mode & MODE_MEMBERS and cls & (DEF_MEMBER | DEF_TOP))
+                    self._is_near(file, target, definers, seen, scratch)
+                    and ((member and mode & MODE_MEMBERS and (
+                            cls & DEF_MEMBER or (mode & MODE_MODULES and cls & DEF_TOP
+                            and scratch.unit_stamp[self.unit[target]] == scratch.first)))
                          or (path and mode & MODE_PATHS))):
                 if scratch.add(target, EDGE_REFERENCE, name) < 0:
                     return -1
         return 0
+
+    cdef bint _is_excluded(self, int32_t file, uint64_t name, Scratch scratch) noexcept nogil:
+        """Whether a name is only used behind an owner that is something else than a guess."""
+        cdef int32_t low = self.exact_off[file], high = scratch.not_members, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.exact_hash[middle] < name:
+                low = middle + 1
+            else:
+                high = middle
+        return low < scratch.not_members and self.exact_hash[low] == name
+
+    cdef bint _is_near(self, int32_t file, int32_t target, int definers, int seen,
+                       Scratch scratch) noexcept nogil:
+        """Whether members of a file may be meant; beyond the first step only where few can be.
+
+        definers, seen: files that define the name, in all and among what is imported.
+        """
+        cdef int32_t stamp = scratch.unit_stamp[self.unit[target]]
+        if stamp == scratch.first:
+            return definers <= (self.depth[file] >> 2 & 3)
+        return (stamp > scratch.first and seen <= (self.depth[file] >> 4 & 3)
+                and definers <= self.depth[file] >> 6)
 
     cdef int _link_included(self, int32_t file, int32_t start, int32_t end, bint plain,
                             bint member, bint path, Scratch scratch) noexcept nogil:
@@ -765,7 +828,7 @@ cdef class Linker:
             total += 1
             if scratch.stamp[target] == scratch.turn:
                 seen += 1
-            elif cls & DEF_PUBLIC and not self.included[target]:
+            elif cls & DEF_PUBLIC and not self.header[target]:
                 outside += 1
         if seen and (total <= MAX_DEFINERS or seen == 1):
             for k in range(start, end):
@@ -784,7 +847,7 @@ cdef class Linker:
             if self.family[target] != self.family[file] or not cls & wanted or target == file:
                 continue
             if 0 < outside <= MAX_DEFINERS:
-                if not cls & DEF_DECL and cls & DEF_PUBLIC and not self.included[target]:
+                if not cls & DEF_DECL and cls & DEF_PUBLIC and not self.header[target]:
                     if scratch.add(target, EDGE_REFERENCE, name) < 0:
                         return -1
             elif cls & DEF_DECL and scratch.stamp[target] == scratch.turn \
@@ -874,7 +937,10 @@ cdef class Scratch:
     cdef uint8_t *how
     cdef int32_t *weight  # per (file, kind)
     cdef uint64_t *last   # name that was counted last, per (file, kind)
-    cdef int32_t turn
+    cdef int32_t turn     # stamps of what is reached for the file at hand
+    cdef int32_t first    # unit_stamp of units at the first step; those further on have one more
+    cdef int32_t unit_turn
+    cdef int32_t not_members  # end of the exact entries without a target
     cdef int32_t file
     cdef bint names
     cdef size_t begun
@@ -906,6 +972,7 @@ cdef class Scratch:
 
     cdef void begin(self, int32_t file) noexcept nogil:
         self.turn += 1
+        self.first = 0x7FFFFFFE
         self.file = file
         self.touched.n = 0
         self.begun = self.to.n

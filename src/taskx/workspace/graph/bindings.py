@@ -6,6 +6,7 @@ guess and no limit on the number of definers.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from taskx._native.refgraph import Linker, hash_name
 from taskx.workspace.graph import families
 from taskx.workspace.graph.columns import Tree
+from taskx.workspace.graph.resolvers import buildtags
 from taskx.workspace.graph.resolvers.base import (
     EXPORT_LOCAL,
     IMPORT,
@@ -35,6 +37,8 @@ from taskx.workspace.graph.resolvers.typescript import TypeScriptResolver
 TOP, MEMBER, DECL = 1, 2, 4
 USE, BOUND, TYPE = 1, 16, 32
 MAX_STEPS = 40
+BUILT, UNBUILT, TEST = range(3)
+NOWHERE = -1  # target of a name that must not be linked as a member
 
 DEFAULT = hash_name(b"default")
 CRATE, SUPER, SELF = hash_name(b"crate"), hash_name(b"super"), hash_name(b"self")
@@ -44,14 +48,16 @@ class Bound:
     """What one file imports.
 
     edges: target node -> imported names. names: hash of a bound name -> (files, name hash or 0).
+    foreign: bound names of what is not in the tree.
     stars: files all of whose names are visible. used: packages whose files count when used.
     """
 
-    __slots__ = ("edges", "names", "stars", "used")
+    __slots__ = ("edges", "foreign", "names", "stars", "used")
 
     def __init__(self) -> None:
         self.edges: dict[int, set[str]] = {}
         self.names: dict[int, list[tuple[tuple[int, ...], int]]] = {}
+        self.foreign: set[int] = set()
         self.stars: list[tuple[int, ...]] = []
         self.used: list[tuple[int, ...]] = []
 
@@ -63,12 +69,19 @@ class Imports:
         self.tree = tree
         self.linker = linker
         self.numbers = numbers
+        self._read = read
         self.bound: dict[int, Bound] = {}
         self.units: dict[int, tuple[int, ...]] = {}
         self.unit_of: dict[int, int] = {}
+        self.unbuilt: set[int] = set()
+        self.base_of: dict[int, int] = {}  # Go: a file of the package that a test belongs to
         self.own_scope: dict[int, list[tuple[int, ...]]] = defaultdict(list)
         self._hashes: dict[str, int] = {}
         self._found: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._builtin = {
+            number: [self.hash(name) for name in names]
+            for number, names in families.BUILTIN_MEMBERS.items()
+        }
         self._resolvers = self._make(read)
 
     def hash(self, name: str) -> int:
@@ -152,19 +165,28 @@ class Imports:
     def _go_packages(self, nodes: list[int]) -> dict[int, str]:
         """Package clause per file; a unit per package."""
         packages = {}
-        units: dict[tuple[str, str], list[int]] = defaultdict(list)
+        units: dict[tuple[str, str, int], list[int]] = defaultdict(list)
         for node in nodes:
-            if not self.tree.paths[node].endswith(".go"):
+            path = self.tree.paths[node]
+            if not path.endswith(".go"):
                 continue
             name = next((r.module or r.name for r in self.tree.rows(node) if r.kind == PACKAGE), "")
             packages[node] = name
-            units[parent(self.tree.paths[node]), name].append(node)
-        for number, members in enumerate(units.values(), self.tree.n_nodes):
-            whole = tuple(members)
-            self.units[number] = whole
+            built = buildtags.is_built(path, self._read(path))
+            if not built:
+                self.unbuilt.add(node)
+            part = UNBUILT if not built else TEST if path.endswith("_test.go") else BUILT
+            units[parent(path), name, part].append(node)
+        for number, ((folder, name, part), members) in enumerate(units.items(), self.tree.n_nodes):
+            own = tuple(members)
+            self.units[number] = own
+            base = tuple(units.get((folder, name, BUILT), ()))
+            whole = own if part == BUILT else base + own
             for node in members:
                 self.unit_of[node] = number
                 self.own_scope[node].append(whole)
+                if part != BUILT and base:
+                    self.base_of[node] = base[0]
         return packages
 
     def _clauses(self, nodes: list[int]) -> dict[int, list[str]]:
@@ -226,8 +248,11 @@ class Imports:
                 if row.alias and row.alias != row.name:
                     self._bind(bound, row.alias, ((node,), self.hash(row.name)))
                 continue
-            for link in resolver.resolve(source, row):
+            links = resolver.resolve(source, row)
+            for link in links:
                 self._add(node, bound, row, link)
+            if not links:
+                bound.foreign.add(self.hash(_bound_name(row)))
         return bound
 
     def _add(self, node: int, bound: Bound, row: ImportRow, link: Link) -> None:
@@ -277,8 +302,6 @@ class Imports:
                     found += self.find_in(files, name, steps + 1)
                     if found:
                         break
-        if not found and name == DEFAULT:
-            found = [node]
         self._found[key] = result = tuple(dict.fromkeys(found))
         return result
 
@@ -286,11 +309,14 @@ class Imports:
         if len(files) == 1:
             return list(self.find(files[0], name, steps))
         wanted = set(files)
-        return [
+        found = [
             file
             for file, cls in self.linker.definers(name)
             if file in wanted and cls & TOP and not cls & DECL
         ]
+        if len(found) > 1 and self.unbuilt:
+            found = [file for file in found if file not in self.unbuilt] or found
+        return found
 
     # References
 
@@ -307,10 +333,14 @@ class Imports:
         number = self.numbers[node]
         if number == families.RUST:
             self._rust_paths(node, bound, found)
-        if bound.names:
+        found.update((NOWHERE, name) for name in self._builtin.get(number, ()))
+        if bound.names or bound.foreign:
             for owner, member in self.tree.quals(node):
+                if owner in bound.foreign:
+                    found.add((NOWHERE, member))
                 for files, name in bound.names.get(owner, ()):
                     if not name:
+                        found.add((NOWHERE, member))
                         found.update((t, member) for t in self.find_in(files, member))
                     else:
                         for target in self.find_in(files, name):
@@ -329,7 +359,7 @@ class Imports:
         self, node: int, files: tuple[int, ...], name: int, found: set[tuple[int, int]]
     ) -> None:
         targets = self.find_in(files, name)
-        if not targets and len(files) == 1 and self._may_hide(files[0]):
+        if not targets and len(files) == 1 and name != DEFAULT and self._may_hide(files[0]):
             targets = list(files)
         found.update((target, name) for target in targets if target != node)
 
@@ -371,9 +401,14 @@ class Imports:
         """Units whose members a file may use: what it imports and where that is defined."""
         bound = self.of(node)
         unit_of = self.unit_of
-        found = {unit_of.get(target, target) for target, _ in exact}
+        found = {unit_of.get(target, target) for target, _ in exact if target >= 0}
         if bound is not None:
-            found.update(unit_of.get(target, target) for target in bound.edges)
+            edges = bound.edges
+            if self.unbuilt and node not in self.unbuilt:
+                edges = {t: names for t, names in edges.items() if t not in self.unbuilt}
+            found.update(unit_of.get(target, target) for target in edges)
+            if node in self.base_of:
+                found.add(unit_of[self.base_of[node]])
             if self.numbers[node] == families.RUST:
                 self._rust_near(node, found)
         found.discard(unit_of.get(node, node))
@@ -395,3 +430,14 @@ class Imports:
         for node, unit in self.unit_of.items():
             units[node] = unit
         return units
+
+
+def _bound_name(row: ImportRow) -> str:
+    """The name by which a file knows what an import row names."""
+    if row.alias or row.name:
+        return row.alias or row.name
+    parts = [part for part in re.split(r"[/.:\\]+", row.module) if part]
+    if len(parts) > 1 and re.fullmatch(r"v\d+", parts[-1]):
+        parts.pop()
+    first = row.kind == IMPORT and "/" not in row.module and "." in row.module
+    return parts[0 if first else -1] if parts else ""

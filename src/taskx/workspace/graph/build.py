@@ -80,7 +80,7 @@ class Maker:
         rules = [family_of(language) for language in range(max(self.languages, default=0) + 1)]
         self.numbers = bytes(rules[language].number for language in self.languages)
         self.modes = bytes(rules[language].mode for language in self.languages)
-        self.depths = bytes(rules[language].depth for language in self.languages)
+        self.depths = bytes(rules[language].packed for language in self.languages)
         self.linker = refgraph.Linker(tree.n_nodes, tree.native())
         self.linker.set_files(self.numbers, self.modes, self.depths)
         self.exact: dict[int, list[tuple[int, int]]] = {}

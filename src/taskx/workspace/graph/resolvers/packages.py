@@ -7,6 +7,7 @@ Source: Node.js documentation, "Modules: Packages".
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -16,12 +17,14 @@ from taskx.workspace.graph.resolvers.base import (
     Read,
     ancestors,
     join,
-    nearest,
     parent,
     text_of,
 )
 
 MANIFEST = "package.json"
+PNPM = "pnpm-workspace.yaml"
+# Items of the list that follows `packages:`.
+_PNPM_GLOB = re.compile(r"^\s*-\s*['\"]?([^'\"\s#]+)", re.M)
 # Folders that hold what a build made of the sources.
 BUILT = frozenset(
     [
@@ -54,6 +57,7 @@ class Packages:
         self.read = read
         self._data: dict[str, dict[str, Any]] = {}
         self._named: dict[str, list[str]] | None = None
+        self._workspaces: dict[str, list[re.Pattern[str]]] = {}
 
     def data(self, folder: str) -> dict[str, Any]:
         """Contents of a folder's package.json; {} when there is none."""
@@ -81,8 +85,32 @@ class Packages:
         paths = self._named.get(name, [])
         if len(paths) < 2:
             return parent(paths[0]) if paths else None
-        best = nearest(source, paths)
-        return parent(best if best is not None else min(paths, key=lambda p: (p.count("/"), p)))
+        # Of several with one name: the package the file is in, then a member of the workspace,
+        # then the one nearest to the root; copies in fixtures lie deeper.
+        own = self.scope(parent(source))
+        if own is not None and f"{own}/{MANIFEST}" in paths:
+            return own
+        return parent(min(paths, key=lambda p: (not self._is_member(parent(p)), p.count("/"), p)))
+
+    def _is_member(self, folder: str) -> bool:
+        """Whether a workspace declared above a package lists it."""
+        for above in ancestors(parent(folder)) if folder else []:
+            for pattern in self._members(above):
+                if pattern.fullmatch(folder):
+                    return True
+        return False
+
+    def _members(self, folder: str) -> list[re.Pattern[str]]:
+        """Patterns of the packages of a workspace declared in `folder`."""
+        if folder not in self._workspaces:
+            listed = self.data(folder).get("workspaces")
+            listed = listed.get("packages") if isinstance(listed, dict) else listed
+            globs = [g for g in listed if isinstance(g, str)] if isinstance(listed, list) else []
+            path = f"{folder}/{PNPM}" if folder else PNPM
+            if path in self.files.ids:
+                globs += _PNPM_GLOB.findall(text_of(self.read(path)).partition("packages:")[2])
+            self._workspaces[folder] = [_pattern(folder, g) for g in globs if not g.startswith("!")]
+        return self._workspaces[folder]
 
     def export_targets(
         self, folder: str, subpath: str, conditions: tuple[str, ...]
@@ -129,6 +157,13 @@ class Packages:
         else:
             found += [_join(folder, source, name) for source in SOURCES for name in ENTRIES]
         return list(dict.fromkeys(found))
+
+
+def _pattern(folder: str, glob: str) -> re.Pattern[str]:
+    """A workspace glob, relative to the folder that declares it."""
+    text = re.escape(glob.removeprefix("./").rstrip("/"))
+    text = text.replace(r"\*\*", ".*").replace(r"\*", "[^/]*")
+    return re.compile((re.escape(folder) + "/" if folder else "") + text)
 
 
 def _mapped(folder: str, table: dict[str, Any], key: str, conditions: tuple[str, ...]) -> list[str]:
