@@ -6,7 +6,6 @@ import os
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from taskx.workspace.files.languages import detect
 from taskx.workspace.graph.build import build
@@ -26,21 +25,11 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 def segment(root: Path, paths: list[bytes]) -> Segment:
     paths = sorted(paths)
     languages = array("h", (detect(path) for path in paths))
-    batch = NoWords(analyzer().analyze(os.fsencode(root), paths, languages), len(paths))
+    offsets = array("I", [0])
+    for path in paths:
+        offsets.append(offsets[-1] + len(path))
+    batch = analyzer().analyze(os.fsencode(root), b"".join(paths), offsets, languages)
     return Segment.from_batches([(paths, languages, batch)])
-
-
-class NoWords:
-    """A batch without the columns of full text, which no graph reads."""
-
-    def __init__(self, batch: Any, n_files: int) -> None:
-        self._batch = batch
-        self.term_off = array("I", bytes(4 * (n_files + 1)))
-        self.term_hash = array("Q")
-        self.term_tf = array("B")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
 
 
 def snapshot(root: Path) -> Snapshot:
