@@ -171,14 +171,13 @@ class RustResolver:
     def _module_files(
         self, fid: int, beside: bool, row: ImportRow, inline: tuple[str, ...]
     ) -> list[tuple[int, bool]]:
-        """(file, whether its own modules lie beside it) of a `mod` row."""
+        """(file, whether its own modules lie beside it) of a `mod` row; `module` is its #[path]."""
         path = self.paths[fid]
         folder = parent(path)
         own = folder if beside else "/".join(filter(None, [folder, _stem(path)]))
-        written = row.attr.partition("=")[2]
-        if written:
+        if row.module:
             base = folder if not inline else "/".join(filter(None, [own, *inline]))
-            place = join(base, written)
+            place = join(base, row.module)
             found = self.files.get(place) if place is not None else None
             return [(found, True)] if found in self.paths and found is not None else []
         stem = "/".join(filter(None, [own, *inline, row.name.removeprefix("r#")]))
@@ -329,8 +328,8 @@ def _segments(row: ImportRow) -> list[str]:
 
 
 def _inline_path(row: ImportRow) -> tuple[str, ...]:
-    """Inline modules around a row; `attr` has them, and after `=` the value of #[path]."""
-    return tuple(filter(None, row.attr.partition("=")[0].split("::")))
+    """Inline modules around a row."""
+    return tuple(filter(None, row.attr.split("::")))
 
 
 def _last(path: str) -> str:
