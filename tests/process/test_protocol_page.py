@@ -11,7 +11,8 @@ A fenced block is marked by the word after `json`:
 In what is expected, `"…"` stands for any value, as the last item of an array for any more items,
 and as a key for any more fields. A comment `<!-- example: start|initialized|open -->` starts a new
 process: not initialized, initialized, or with the workspace open. `/home/me/shop` is a copy of
-tests/fixtures/shop, `/home/me/.local/share/my-editor` an empty folder.
+tests/fixtures/shop, `/home/me/.local/share/my-editor` an empty folder, `http://127.0.0.1:8080` a
+fake of an OpenAI-compatible server whose models say "Hello".
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ import pytest
 
 from taskx.protocol.methods import METHODS
 from tests.process.client import Runtime
+from tests.providers.fakes import openai
+from tests.providers.fakes.script import Script, Text
+from tests.providers.fakes.server import Server
 
 TESTS = Path(__file__).resolve().parents[1]
 PAGE = TESTS.parent / "docs" / "protocol.md"
@@ -89,15 +93,32 @@ def test_what_stands_for_what(expected: Any, actual: Any, same: bool) -> None:
     assert matches(expected, actual) is same
 
 
+MODELS: list[dict[str, Any]] = [
+    {"id": "small"},
+    {
+        "id": "large",
+        "context_length": 131072,
+        "supported_parameters": ["tools", "reasoning"],
+        "architecture": {"input_modalities": ["text", "image"]},
+    },
+]
+
+
+def model_server() -> Server:
+    script = Script((Text("Hello", pieces=2),))
+    return Server(openai.Api(script, key="none", models=MODELS, official=False))
+
+
 class Page:
     """One section being run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, models: Server) -> None:
         workspace = folder / "shop"
         shutil.copytree(TESTS / "fixtures" / "shop", workspace)
         self._places = {
             "/home/me/shop": str(workspace),
             "/home/me/.local/share/my-editor": str(folder / "data"),
+            "http://127.0.0.1:8080": models.origin,
         }
         self._workspace = str(workspace)
         self.runtime = Runtime()
@@ -140,8 +161,8 @@ class Page:
 @pytest.mark.parametrize("section", sections())
 def test_P01_every_example_of_the_page_is_true(section: str, tmp_path: Path) -> None:
     blocks = sections()[section]
-    page = Page(tmp_path)
     with ExitStack() as stack:
+        page = Page(tmp_path, stack.enter_context(model_server()))
         stack.enter_context(page.runtime)
         page.start(blocks[0][1])
         for line, mark, text in blocks[1:]:

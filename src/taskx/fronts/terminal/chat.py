@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from taskx.providers import Providers
 
 EXAMPLE = """\
-examples:
-  taskx chat --provider http://127.0.0.1:8080 "Tell me a joke"
-  taskx chat --provider ollama --model qwen3
-  taskx chat --provider anthropic --model claude-opus-4-6   (key in ANTHROPIC_API_KEY)
-  taskx chat --provider work                                (a profile of the configuration)"""
+example: taskx chat --provider http://127.0.0.1:8080 "Tell me a joke"
+         taskx chat --provider ollama --model qwen3
+         taskx chat --provider anthropic --model claude-opus-4-6   (key in ANTHROPIC_API_KEY)
+         taskx chat --provider work                                (a profile)"""
 
 # Kind -> the environment variable its key is usually kept in.
 KEY_VARIABLES = {
@@ -83,7 +82,7 @@ def settings(arguments: Namespace) -> dict[str, str]:
         fields["baseUrl"] = arguments.base_url
     if arguments.model:
         fields["model"] = arguments.model
-    key = os.environ.get(variable or KEY_VARIABLES[fields["kind"]])
+    key = arguments.environment.get(variable or KEY_VARIABLES[fields["kind"]])
     if variable and not key:
         fail(f"the environment variable {variable} is not set")
     if _is_local(fields.get("baseUrl", "")):
@@ -101,8 +100,8 @@ def settings(arguments: Namespace) -> dict[str, str]:
 def _profile(arguments: Namespace, name: str) -> tuple[dict[str, str], str | None]:
     path = (
         arguments.config
-        or os.environ.get("TASK_X_CONFIG")
-        or configuration.default_path(os.environ)
+        or arguments.environment.get("TASK_X_CONFIG")
+        or configuration.default_path(arguments.environment)
     )
     profiles: dict[str, configuration.Profile] = {}
     if arguments.config or os.path.exists(path):
