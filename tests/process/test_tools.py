@@ -156,7 +156,7 @@ def test_L3_command_whose_grandchild_keeps_the_pipe(start: Start) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "eof", "term", "kill"])
-def test_L1_L11_commands_end_with_their_request_and_their_runtime(start: Start, how: str) -> None:
+def test_P20_L1_L11_commands_end_with_request_and_runtime(start: Start, how: str) -> None:
     runtime = start()
     command = f"touch started-{how}; sleep 4332 & setsid sleep 4332 & wait"
     given = {"name": "run_command", "input": {"command": command}}
