@@ -21,9 +21,7 @@ class SegmentReader:
     def __init__(self, segment: Segment) -> None: ...
     def features(self, matcher: Matcher, index: int) -> array[float]:
         """What path and symbols say, in the order of FEATURES."""
-    def value(
-        self, matcher: Matcher, index: int, weights: array[float]
-    ) -> tuple[float, bool]:
+    def value(self, matcher: Matcher, index: int, weights: array[float]) -> tuple[float, bool]:
         """The features, weighed and summed; and whether the file's own name holds a term.
 
         Holds the GIL: some microseconds for a usual file.

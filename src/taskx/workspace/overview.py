@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +18,9 @@ from taskx.workspace.index import tables
 from taskx.workspace.index.index import Outcome
 from taskx.workspace.index.rows import BINARY, MINIFIED, TOO_LARGE, UNREADABLE, VANISHED
 from taskx.workspace.index.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from taskx.workspace.graph.graph import Graph
 
 
 def language_counts(snapshot: Snapshot) -> tuple[list[LanguageCount], list[int]]:
@@ -60,11 +63,27 @@ def stats_of(snapshot: Snapshot, outcome: Outcome, elapsed_ms: int) -> Stats:
     )
 
 
-def graph_stats(graph: Any) -> dict[str, Any]:
+def graph_stats(graph: Graph) -> dict[str, Any]:
     """The `stats` of `graph/project`."""
     from taskx.workspace.graph.queries import stats
 
     return dict(msgspec.to_builtins(stats(graph)))
+
+
+def pack_graph(graph: Any) -> bytes:
+    """A graph and its stats, so that a warm open can tell the stats without the graph."""
+    stats = msgspec.json.encode(graph_stats(graph))
+    return len(stats).to_bytes(4, "little") + stats + bytes(graph.to_bytes())
+
+
+def unpack_graph(data: bytes) -> tuple[dict[str, Any], bytes] | None:
+    """The stats and the bytes of `Graph.from_bytes`; None for data of another shape."""
+    n = int.from_bytes(data[:4], "little")
+    try:
+        stats = msgspec.json.decode(data[4 : 4 + n], type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return None
+    return stats, data[4 + n :]
 
 
 class Overview:

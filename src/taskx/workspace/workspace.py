@@ -73,10 +73,13 @@ class Workspace:
         self._overview = overview.Overview(index.root, environ)
         self._summary: Summary | None = None
         self._graph: Graph | None = None
+        # The stored graph of one snapshot, not yet read.
+        self._stored_graph: tuple[Snapshot, bytes] | None = None
         self._graph_lock = asyncio.Lock()
         self._pending: dict[bytes, None] = {}
         self._draining: asyncio.Task[None] | None = None
         self._save_task: asyncio.Task[None] | None = None
+        self._save_flag = CancelFlag()
         self._closed = False
 
     @staticmethod
@@ -183,11 +186,14 @@ class Workspace:
 
     async def graph(self) -> Graph:
         """The graph of the snapshot as it is now; brought up to date when it is not."""
-        build = _graph_builder()
         async with self._graph_lock:
             snapshot = self.snapshot
             if self._graph is None or self._graph.snapshot is not snapshot:
-                self._graph = await self.read(build, snapshot, self._graph)
+                stored, self._stored_graph = self._stored_graph, None
+                if stored is not None:
+                    self._graph = await self.read(_restore, stored[1], stored[0])
+            if self._graph is None or self._graph.snapshot is not snapshot:
+                self._graph = await self.read(_graph_builder(), snapshot, self._graph)
             return self._graph
 
     @property
@@ -203,16 +209,27 @@ class Workspace:
         outcome = await self._watched(self.index.open, counter, started, emit)
         await self._describe(outcome, started)
         emit(GraphProgress(files=self.snapshot.n_files, elapsed_ms=elapsed(started)))
-        graph = await self._cancellable(self.graph())
+        stats = await self._first_graph_stats(outcome)
         await self._describe(outcome, started, paths_changed=False)
-        emit(
-            ReadyProgress(
-                stats=self.summary().stats,
-                graph=overview.graph_stats(graph),
-                elapsed_ms=elapsed(started),
-            )
-        )
+        emit(ReadyProgress(stats=self.summary().stats, graph=stats, elapsed_ms=elapsed(started)))
         self._save_soon(outcome)
+
+    async def _first_graph_stats(self, outcome: Outcome) -> dict[str, Any]:
+        """From the store when nothing has changed: the graph is then read with its first use."""
+        stored = overview.unpack_graph(outcome.graph) if outcome.graph is not None else None
+        if stored is None:
+            graph = await self._cancellable(self.graph())
+            self.index.saved_version = 0  # The store lacks this graph.
+            return await self.read(overview.graph_stats, graph)
+        stats, data = stored
+        self._stored_graph = (self.snapshot, data)
+        return stats
+
+    def _packed_graph(self, snapshot: Snapshot) -> bytes | None:
+        graph = self._graph
+        if graph is not None and graph.snapshot is snapshot and hasattr(graph, "to_bytes"):
+            return overview.pack_graph(graph)
+        return None
 
     async def refresh(self, emit: Emit = _nowhere) -> Summary:
         """Scans again. Raises RequestCancelled; the workspace is then as it was."""
@@ -224,7 +241,7 @@ class Workspace:
         emit(
             ReadyProgress(
                 stats=self.summary().stats,
-                graph=overview.graph_stats(graph),
+                graph=await self.read(overview.graph_stats, graph),
                 elapsed_ms=elapsed(started),
             )
         )
@@ -341,12 +358,10 @@ class Workspace:
 
     async def _save(self) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._saving, self.index.save, None, self._save_cancel())
+        await loop.run_in_executor(
+            self._saving, self.index.save, self._packed_graph, self._save_cancel()
+        )
         await loop.run_in_executor(self._saving, give_back)
-
-    def _save_cancel(self) -> CancelFlag:
-        self._save_flag = CancelFlag()
-        return self._save_flag
 
     async def close(self) -> None:
         """Stops what runs, writes what changed, lets go of the threads."""
@@ -365,7 +380,7 @@ class Workspace:
         if self._summary is not None and self.index.unsaved:
             flag = CancelFlag()
             future = asyncio.get_running_loop().run_in_executor(
-                self._saving, self.index.save, None, flag
+                self._saving, self.index.save, self._packed_graph, flag
             )
             _, pending = await asyncio.wait({future}, timeout=CLOSE_S)
             if pending:
@@ -374,6 +389,13 @@ class Workspace:
         self.index.close()
         for pool in (self._changing, self._reading, self._saving):
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _restore(data: bytes, snapshot: Snapshot) -> Graph | None:
+    from taskx.workspace.graph.graph import Graph
+
+    restored: Graph | None = getattr(Graph, "from_bytes")(data, snapshot)  # noqa: B009
+    return restored
 
 
 def _graph_builder() -> Callable[[Snapshot, Graph | None], Graph]:

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -323,14 +323,20 @@ class Index:
 
     # Keeping
 
-    def save(self, graph: bytes | None, cancel: CancelFlag | None = None) -> bool:
+    def save(
+        self,
+        graph_of: Callable[[Snapshot], bytes | None] = lambda snapshot: None,
+        cancel: CancelFlag | None = None,
+    ) -> bool:
         """Writes to the store what is not there yet. False when it was not written.
 
+        graph_of: the graph's bytes to go with a snapshot.
         A store that cannot be written is a warning: the index goes on in memory.
         """
         if self.store is None:
             return False
         snapshot = self.snapshot
+        graph = graph_of(snapshot)
         stored = Stored([*snapshot.segments], [*snapshot.live], [*self._scanned_ns], graph)
         try:
             done = self.store.save(stored, cancel.is_set if cancel is not None else lambda: False)

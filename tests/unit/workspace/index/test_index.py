@@ -106,7 +106,7 @@ def test_following_equals_making_anew(
         elif how == "r":
             index.refresh(CancelFlag(), Counter())
         else:
-            index.save(None)
+            index.save()
             index.close()
             index = opened(root, base)
         assert view(index.snapshot) == view(opened(root).snapshot)
