@@ -85,7 +85,4 @@ def torn(data: bytes, before: bytes, after: bytes) -> bool:
     common = 0
     while common < min(len(data), len(after)) and data[common] == after[common]:
         common += 1
-    rest = data[common:]
-    if rest == before[common:]:
-        return True
-    return common == len(after) and before[common : len(data)] == rest
+    return data[common:] == before[common:]
