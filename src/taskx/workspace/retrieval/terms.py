@@ -16,7 +16,7 @@ from itertools import pairwise
 from taskx._native import terms
 from taskx.workspace.index import tables
 from taskx.workspace.index.snapshot import Snapshot, hash_term
-from taskx.workspace.retrieval import vocabulary
+from taskx.workspace.retrieval import symbols_search, vocabulary
 from taskx.workspace.retrieval.vocabulary import FAINT, GERMAN_MARKS, PREPOSITIONS, SILENT
 
 # Shares of a concept's weight. Found on the development repositories; all are flat around here.
@@ -34,6 +34,10 @@ OWN_NAME = 0.3
 
 MAX_WORDS = 60
 MAX_CONCEPTS = 40
+MAX_TYPOS = 3
+TYPO_LENGTH = 5
+TYPO_SCORE = 0.55
+"""Of `symbols_search`: about a letter in five wrong."""
 
 PLACE = re.compile(
     r"""(?P<path>[^\s"'`<>()\[\]{},;:|*?]*[^\s"'`<>()\[\]{},;:|*?./\\]\.[A-Za-z0-9_+]{1,10})"""
@@ -110,6 +114,7 @@ def ask(snapshot: Snapshot, text: str) -> Question:
         add_word(english, False, own, concepts, {})
     for qualified in QUALIFIED.findall(text):
         names[qualified.encode()] = 1.0
+    correct(snapshot, concepts, names)
     if not single:
         lower_tail(words, concepts)
         add_pairs(snapshot, words, concepts)
@@ -162,6 +167,31 @@ def translated(words: list[bytes]) -> list[bytes]:
         elif german and word.isalpha() and word.lower() not in SILENT:
             found.extend(vocabulary.from_german(word.decode()))
     return found
+
+
+def correct(snapshot: Snapshot, concepts: dict[bytes, Concept], names: dict[bytes, float]) -> None:
+    """Adds the name that is meant for each that stands nowhere and is very like one that does."""
+    unknown = [
+        name
+        for name, sure in names.items()
+        if sure > 0.5
+        and len(name) >= TYPO_LENGTH
+        and name.isascii()
+        and not is_defined(snapshot, name)
+        and not any(text_df(snapshot, term) for term in terms.word_terms(name)[-1:])
+    ]
+    for name in unknown[:MAX_TYPOS]:
+        typed = name.decode()
+        likely = [
+            (score, meant)
+            for (meant, _), score in symbols_search.scored_names(snapshot, typed).items()
+            if score >= TYPO_SCORE
+        ]
+        if likely:
+            meant = min(likely, key=lambda pair: (-pair[0], pair[1]))[1].encode()
+            names.setdefault(meant, 1.0)
+            for term in terms.word_terms(meant):
+                concepts.setdefault(term, Concept(term, 1.0))
 
 
 def lower_tail(words: list[bytes], concepts: dict[bytes, Concept]) -> None:
