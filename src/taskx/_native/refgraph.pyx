@@ -820,6 +820,8 @@ cdef class Linker:
             if self.family[target] != self.family[file] or not cls & wanted:
                 continue
             if cls & DEF_DECL:
+                if target == file and self.header[file]:
+                    return 0  # a header that declares a name does not use it
                 if scratch.stamp[target] == scratch.turn:
                     declared += 1
                 continue

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from taskx._native import refgraph
+from taskx.workspace.graph import storage
 from taskx.workspace.graph.bindings import Imports
 from taskx.workspace.graph.columns import Tree
 from taskx.workspace.graph.families import INCLUDES, C, family_of
@@ -62,12 +63,24 @@ def build(
     if previous is not None and previous.snapshot is snapshot:
         return previous
     graph = None
-    if previous is not None and previous.maker is not None:
+    if previous is not None and isinstance(previous.maker, Maker):
         graph = previous.maker.updated(snapshot, previous)
     if graph is None:
-        graph = Maker(snapshot).whole()
+        graph = Maker(snapshot).prepare().whole()
     graph.build_ms = int((time.perf_counter() - start) * 1000)
     return graph
+
+
+def restore(data: bytes | memoryview, snapshot: Snapshot) -> Graph | None:
+    """A graph that was stored for the same files; None for other or damaged data.
+
+    What only an update or the names of an edge need is made when it is asked for.
+    """
+    tree = Tree(snapshot)
+    edges = storage.load(data, tree)
+    if edges is None:
+        return None
+    return Graph(tree, tree.languages(), *edges, None, lambda: Maker(snapshot, tree).prepare())
 
 
 class Maker:
@@ -93,7 +106,8 @@ class Maker:
 
     # A whole build
 
-    def whole(self) -> Graph:
+    def prepare(self) -> Maker:
+        """Read definitions and resolve imports: all but the joining of names."""
         tree = self.tree
         self.linker.define()
         wanted = bytes(1 if mode & INCLUDES else 0 for mode in self.modes)
@@ -103,6 +117,10 @@ class Maker:
         nodes = [n for n in range(tree.n_nodes) if self.numbers[n] != C and tree.fids[n] >= 0]
         self._resolve(nodes)
         self._give()
+        return self
+
+    def whole(self) -> Graph:
+        tree = self.tree
         files = array("i", range(tree.n_nodes))
         counts, linked_to, linked = self._link(files)
         import_off, import_to, import_what = self._import_edges(files)

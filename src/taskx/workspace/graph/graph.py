@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import bisect
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskx._native import refgraph
 from taskx.protocol.graph import FileResult, GraphStats, ImpactResult, ProjectParams, ProjectResult
+from taskx.workspace.graph import storage
 from taskx.workspace.graph.columns import Tree
+from taskx.workspace.index.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from taskx.workspace.graph.build import Maker
-
-# Version of the graph engine: grows whenever the same tree would give other edges.
-# 1: import and reference edges of twenty languages.
-ENGINE_VERSION = 1
 
 REFERENCE, IMPORT = 0, 1
 KIND_NAMES = ("reference", "import")
@@ -32,6 +30,7 @@ def ints(data: bytes | bytearray) -> memoryview[int]:
 class Graph:
     """Immutable. Nodes are numbers of `tree`; a node whose file is gone has no edges.
 
+    make: makes the maker of a graph that was loaded, when it is first needed.
     off, to, what: CSR of outgoing edges, sorted by (to, kind); what is kind | weight << 1.
     """
 
@@ -43,6 +42,7 @@ class Graph:
         to: bytes | bytearray,
         what: bytes | bytearray,
         maker: Maker | None = None,
+        make: Callable[[], Maker] | None = None,
     ) -> None:
         self.tree = tree
         self.snapshot = tree.snapshot
@@ -51,6 +51,7 @@ class Graph:
         self.to = ints(to)
         self.what = ints(what)
         self.maker = maker
+        self._make = make
         self.build_ms = 0
         self.stats_memo: GraphStats | None = None
         self._views: dict[tuple[str, bool], Any] = {}
@@ -168,9 +169,9 @@ class Graph:
         self, nodes: list[int], only: int | None = None
     ) -> dict[tuple[int, int, int], list[str]]:
         """(from, to, kind) -> linked names of the edges of some nodes, at most 50 each, sorted."""
-        if self.maker is None:
-            return {}
-        return self.maker.linked_names(nodes, only)
+        if self.maker is None and self._make is not None:
+            self.maker = self._make()
+        return self.maker.linked_names(nodes, only) if self.maker is not None else {}
 
     def node_of(self, path: str) -> int | None:
         return self.tree.ids.get(path)
@@ -188,6 +189,17 @@ class Graph:
         pairs = self.outgoing(node) + self.incoming(node)
         found = [(fids[other], what & 1, what >> 1) for other, what in pairs if fids[other] >= 0]
         return sorted(found, key=lambda entry: (-entry[2], -entry[1], entry[0]))
+
+    def to_bytes(self) -> bytes:
+        """The edges, to be kept beside the index; `from_bytes` reads them."""
+        return storage.dump(self.tree, self.off, self.to, self.what)
+
+    @staticmethod
+    def from_bytes(data: bytes | memoryview, snapshot: Snapshot) -> Graph | None:
+        """A stored graph of the same files; None for other or damaged data."""
+        from taskx.workspace.graph.build import restore
+
+        return restore(data, snapshot)
 
     # Questions. `queries` reads graphs, so it is imported when asked.
 

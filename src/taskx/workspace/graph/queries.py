@@ -29,7 +29,8 @@ from taskx.protocol.graph import (
     ProjectResult,
 )
 from taskx.workspace.files.languages import LANGUAGES
-from taskx.workspace.graph.graph import ENGINE_VERSION, IMPORT, KIND_NAMES, MAX_HUBS, Graph
+from taskx.workspace.graph.graph import IMPORT, KIND_NAMES, MAX_HUBS, Graph
+from taskx.workspace.graph.storage import ENGINE_VERSION
 
 MAX_IMPACT = 500
 # A use through an import binds tighter than one by name alone; each step is less likely.
