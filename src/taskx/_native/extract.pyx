@@ -13,7 +13,7 @@ from ._types cimport (
     KIND_CLASS, KIND_CONSTANT, KIND_CONSTRUCTOR, KIND_ENUM, KIND_FIELD, KIND_FUNCTION,
     KIND_INTERFACE, KIND_METHOD, KIND_MODULE, KIND_NAMESPACE, KIND_OBJECT, KIND_OPERATOR,
     KIND_PROPERTY, KIND_STRUCT, KIND_TYPE_PARAMETER, KIND_VARIABLE, LANG_C, LANG_CPP, LANG_CSHARP,
-    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVA, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_PHP,
+    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVA, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_LUA, LANG_PHP,
     LANG_PYTHON, LANG_RUBY, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT, LANG_ZIG,
     SYM_BODY, SYM_DECLARES, SYM_NESTED, SYM_PUBLIC, SYM_TYPE)
 from .arena cimport Buf, Sym, buf_room, push_bytes
@@ -312,6 +312,19 @@ cdef TSNode last_name(const Grammar *g, TSNode node) noexcept nogil:
     return node
 
 
+cdef TSNode first_name(const Grammar *g, TSNode node) noexcept nogil:
+    """The node itself when it is a name, else its first child that is one."""
+    cdef uint32_t i, n = ts_node_named_child_count(node)
+    cdef TSNode child
+    if g.roles[ts_node_symbol(node)] & ROLE_NAME:
+        return node
+    for i in range(n if n < MAX_CHILDREN else MAX_CHILDREN):
+        child = ts_node_named_child(node, i)
+        if g.roles[ts_node_symbol(child)] & ROLE_NAME:
+            return child
+    return last_name(g, node)
+
+
 cdef TSNode type_base(const Grammar *g, TSNode node) noexcept nogil:
     """The name of a type without its path, parameters and pointers: `a::B<T>` is `B`."""
     cdef int step
@@ -579,6 +592,20 @@ cdef uint8_t js_value_kind(Walk *k, TSNode value, uint8_t *flags) noexcept nogil
     return 0
 
 
+cdef uint8_t zig_kind(const Work *w, uint32_t start, uint32_t i, uint32_t end) noexcept nogil:
+    """Zig: what `const name = struct {` names, by the words up to the first brace."""
+    cdef uint32_t j = i
+    while j < end and w.src[j] != 123 and w.src[j] != 59 and w.src[j] != 10:
+        j += 1
+    if j < end and w.src[j] == 123:
+        if head_has(w, i, j, "enum") and not head_has(w, i, j, "union"):
+            return KIND_ENUM
+        if head_has(w, i, j, "struct") or head_has(w, i, j, "union") or head_has(
+                w, i, j, "opaque"):
+            return KIND_STRUCT
+    return KIND_VARIABLE if head_has(w, start, i, "var") else KIND_CONSTANT
+
+
 cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noexcept nogil:
     """Adds what a node with a rule defines. `flags`: the rule's, changed where the node says so.
 
@@ -615,6 +642,12 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
             else:
                 return -1
         else:
+            if g.lang == LANG_ZIG and kind == KIND_VARIABLE:
+                kind = zig_kind(w, ts_node_start_byte(node), ts_node_end_byte(name),
+                                ts_node_end_byte(node))
+                if kind == KIND_STRUCT or kind == KIND_ENUM:
+                    sym_flags |= SYM_BODY
+                    flags[0] = RULE_TYPE
             if how == HOW_LAST:
                 name = last_name(g, name)
             elif how == HOW_TYPE_BLOCK:
@@ -639,7 +672,7 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
             if types != NULL and types[ts_node_symbol(child)]:
                 if rule.flags & RULE_FUNCTION and has_body(g, node):
                     sym_flags |= SYM_BODY
-                return emit(k, node, last_name(g, child), kind, sym_flags)
+                return emit(k, node, first_name(g, child), kind, sym_flags)
         return -1
     if how == HOW_ALL:
         n = ts_node_named_child_count(node)
@@ -676,8 +709,11 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
         if kind == KIND_FUNCTION or kind == KIND_CLASS:
             sym_flags |= SYM_BODY
         if not (g.roles[ts_node_symbol(name)] & ROLE_NAME):
-            if kind == 0 or rule.kind == KIND_VARIABLE:
+            if kind == 0 or (rule.kind == KIND_VARIABLE and g.lang != LANG_LUA):
                 return -1
+            if g.lang == LANG_LUA:
+                name = last_name(g, name)
+                return emit(k, node, name, kind, sym_flags)
             # exports.f = function, A.prototype.f = function
             child = ts_node_child_by_field_id(name, g.property_field) if g.property_field else name
             if ts_node_is_null(child) or not (g.roles[ts_node_symbol(child)] & ROLE_NAME):

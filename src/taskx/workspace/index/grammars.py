@@ -216,7 +216,6 @@ _TABLE: dict[str, tuple[str, str]] = {
         local_function_statement function name function
         property_declaration property name function,plain
         event_declaration event name function,plain
-        event_field_declaration event all>variable_declaration plain
         variable_declarator field name plain
         enum_member_declaration enumMember name plain
         block - - function
@@ -274,7 +273,7 @@ _TABLE: dict[str, tuple[str, str]] = {
         protocol_function_declaration function name declares
         init_declaration constructor name function
         property_declaration variable each:name plain
-        protocol_property_declaration property name plain,declares
+        protocol_property_declaration property last:name plain,declares
         enum_entry enumMember each:name plain
         typealias_declaration typeParameter name plain
         associatedtype_declaration typeParameter name plain,declares
@@ -291,8 +290,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         """
         module module last:name type
         class class last:name type
-        method function name function
-        singleton_method function name function
+        method function name function,body
+        singleton_method function name function,body
         assignment constant assign:left plain
         alias function field:name plain
         block - - function
@@ -322,7 +321,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "lua": (
         """
-        function_declaration function last:name function
+        function_declaration function last:name function,body
         assignment_statement variable value:name plain
         field property value:name -
         function_definition - - function
@@ -345,6 +344,7 @@ _TABLE: dict[str, tuple[str, str]] = {
         type_family typeParameter name plain
         class interface name type
         instance object name type,declares
+        signature function merge:name -
         function function merge:name body,function
         bind function merge:name body,function
         data_constructor enumMember child>prefix,record,infix plain

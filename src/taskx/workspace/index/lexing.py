@@ -152,7 +152,8 @@ _TABLE: dict[str, tuple[int, str]] = {
         false for if in module next nil not or redo rescue retry return self=self super then true
         undef unless=if until=while when while yield __FILE__ __LINE__ ~require
         ~require_relative=require ~load=require ~autoload ~private ~protected ~public
-        ~include ~extend=include ~raise ~attr_reader=accessor ~attr_writer=accessor ~attr_accessor=accessor""",
+        ~include ~extend=include ~raise ~attr_reader=accessor ~attr_writer=accessor
+        ~attr_accessor=accessor""",
     ),
     "php": (
         SLASH_LINE | SLASH_BLOCK | HASH_LINE | HEREDOC | QUALS,
