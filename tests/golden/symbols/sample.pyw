@@ -1,7 +1,7 @@
 import os
 import a.b as ab, c
 from . import sibling
-from ..pkg.mod import one as uno, two
+from ..pkg.mod import (one as uno, two)
 from star import *
 
 LIMIT: int = 3
@@ -40,13 +40,10 @@ class Shape(Base, metaclass=Meta):
     async def load(self, value: int, *args, **kwargs): ...
 
     class Inner:
-        def method(self):
-            pass
+        def method(self): pass
 
 
-def top(a, b=lambda q: q):
-    return a
+def top(a, b=lambda q: q): return a
 
 
-async def later():
-    pass
+async def later(): pass
