@@ -63,9 +63,7 @@ REFERENCES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"), REFERENCES.values(), ids=list(REFERENCES)
-)
+@pytest.mark.parametrize(("files", "expected"), REFERENCES.values(), ids=list(REFERENCES))
 def test_W09_reference_edges(tmp_path: Path, files: dict[str, str], expected: str) -> None:
     assert edges(graph_of(tmp_path, files), "reference") == pairs(expected)
 
