@@ -137,6 +137,10 @@ class Decoder:
         """A text delta, and before it the reasoning it ends."""
         if not text:
             return []
+        if not self._thinking and text.isascii() and not self._high["text"]:
+            self.count(len(text))
+            closed = self.close_thinking() if self._thinking_data.get("details") else []
+            return [*closed, TextDelta(text=text)]
         events = self.close_thinking()
         text = self._joined("text", text)
         if text:

@@ -46,6 +46,7 @@ _STOP_REASONS: dict[str, StopReason] = {
     "max_tokens": "maxTokens",
 }
 REASONING_FIELDS = ("reasoning_content", "reasoning")
+_REASONING_KEYS = frozenset({*REASONING_FIELDS, "reasoning_details"})
 
 
 def build(request: ChatRequest, endpoint: Endpoint, refused: frozenset[str]) -> Json:
@@ -176,15 +177,14 @@ class OpenAiDecoder(Decoder):
         self._thinking_data = {"format": FORMAT}
 
     def feed(self, event: bytes, data: bytes) -> list[ChatEvent]:
-        if data.strip() == b"[DONE]":
+        if len(data) < 16 and data.strip() == b"[DONE]":
             self.finished = True
             return []
-        return self._chunk(self._parse_lines(data), event)
+        chunk = self.parse(data) if b"\n" not in data else self._parse_lines(data)
+        return self._chunk(chunk, event)
 
     def _parse_lines(self, data: bytes) -> Json:
         """One chunk; of several glued together without blank lines, all, as one."""
-        if b"\n" not in data:
-            return self.parse(data)
         try:
             return self.parse(data)
         except ProviderError:
@@ -195,7 +195,8 @@ class OpenAiDecoder(Decoder):
             return [found for line in chunk["glued"] for found in self.feed(event, line)]
         if chunk.get("error") or event == b"error" or chunk.get("object") == "error":
             raise faults.from_payload(self.endpoint, chunk)
-        self._use(chunk)
+        if "usage" in chunk or "x_groq" in chunk:
+            self._use(chunk)
         choices = chunk.get("choices")
         events: list[ChatEvent] = []
         for choice in choices if isinstance(choices, list) else ():
@@ -225,8 +226,10 @@ class OpenAiDecoder(Decoder):
         delta = choice.get("delta") or choice.get("message")
         events: list[ChatEvent] = []
         if isinstance(delta, dict):
-            events += self._reason(delta)
-            events += self._content(delta.get("content"))
+            if not _REASONING_KEYS.isdisjoint(delta):
+                events += self._reason(delta)
+            content = delta.get("content")
+            events += self.text(content) if type(content) is str else self._parts(content)
             if isinstance(delta.get("refusal"), str):
                 events += self.text(delta["refusal"])
             calls = delta.get("tool_calls")
@@ -238,7 +241,8 @@ class OpenAiDecoder(Decoder):
             if reason == "error":
                 raise faults.from_payload(self.endpoint, choice)
             self.stop_reason = _STOP_REASONS.get(reason, "unknown")
-        self._use(choice)
+        if "usage" in choice:
+            self._use(choice)
         return events
 
     def _reason(self, delta: Json) -> list[ChatEvent]:
@@ -256,10 +260,8 @@ class OpenAiDecoder(Decoder):
                 break
         return events
 
-    def _content(self, content: Any) -> list[ChatEvent]:
-        """A string, or Mistral's list of text and thinking parts."""
-        if isinstance(content, str):
-            return self.text(content)
+    def _parts(self, content: Any) -> list[ChatEvent]:
+        """Mistral's list of text and thinking parts."""
         events: list[ChatEvent] = []
         for part in content if isinstance(content, list) else ():
             if not isinstance(part, dict):
