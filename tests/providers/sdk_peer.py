@@ -113,9 +113,34 @@ def run_ollama(origin: str, key: str, model: str, history: list[Any] | None) -> 
     }
 
 
+def time_openai(origin: str, key: str, model: str, history: list[Any] | None) -> dict[str, Any]:
+    """CPU seconds for reading one stream."""
+    import asyncio
+    import time
+
+    import openai
+
+    async def read() -> float:
+        client = openai.AsyncOpenAI(base_url=f"{origin}/v1", api_key=key, max_retries=0)
+        started = time.process_time()
+        chunks = await client.chat.completions.create(
+            model=model, messages=[{"role": "user", "content": "hi"}], stream=True
+        )
+        async for _ in chunks:
+            pass
+        return time.process_time() - started
+
+    return {"seconds": asyncio.run(read())}
+
+
 def main() -> None:
     kind, origin, key, model, *rest = sys.argv[1:]
-    run = {"anthropic": run_anthropic, "openai": run_openai, "ollama": run_ollama}[kind]
+    run = {
+        "anthropic": run_anthropic,
+        "openai": run_openai,
+        "ollama": run_ollama,
+        "openai-cpu": time_openai,
+    }[kind]
     try:
         seen = run(origin, key, model, json.loads(rest[0]) if rest else None)
     except Exception as error:

@@ -233,6 +233,29 @@ def test_V06_the_first_100_are_asked_8_at_a_time_and_one_failure_is_no_failure(
     assert len(infos) == 120
 
 
+def test_V06_a_hundred_models_take_thirteen_round_trips(runtime: Runtime) -> None:
+    """Each trip is held back until eight requests are in it; fewer at a time would never be."""
+    models = {f"m{number:03}:latest": ollama.shown() for number in range(100)}
+    api = ollama.Api(HELLO, models=models)
+    trip = threading.Barrier(8)
+    lock = threading.Lock()
+    state = {"asked": 0, "trips": 0}
+
+    def held(request: Any) -> Reply:
+        if request.path == "/api/show":
+            with lock:
+                state["asked"] += 1
+                last = state["asked"] > 96
+            if not last and trip.wait(10) == 0:
+                state["trips"] += 1
+        return api(request)
+
+    with Server(held) as server:
+        infos = ask_models(runtime, OLLAMA.config(server))
+    assert [info["contextWindow"] for info in infos] == [40960] * 100
+    assert state == {"asked": 100, "trips": 12}  # and one more for the last four
+
+
 ESTIMATES: dict[tuple[str, str], int] = {
     ("anthropic", "claude-opus-4-6"): 1_000_000,
     ("anthropic", "claude-opus-4.6"): 1_000_000,
