@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taskx.fronts.terminal.output import count, duration, print_json
+from taskx.fronts.terminal.output import count, duration, fail, print_json, size
 from taskx.fronts.terminal.workspace import add_root, with_workspace
 
 if TYPE_CHECKING:
@@ -26,10 +27,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--max-nodes", type=int, default=250, metavar="N", help="at most N nodes (250)"
     )
     parser.add_argument("--imports-only", action="store_true", help="no reference edges")
+    parser.add_argument("--html", metavar="FILE", help="write one self-contained page to look at")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: Namespace) -> int:
+    if arguments.html is not None:
+        return draw(arguments)
+
     async def ask(workspace: Workspace) -> ProjectResult:
         from msgspec import UNSET
 
@@ -51,6 +56,24 @@ def run(arguments: Namespace) -> int:
         print_json(result)
     else:
         show(result)
+    return 0
+
+
+def draw(arguments: Namespace) -> int:
+    """Writes the page; says where it is."""
+
+    async def make(workspace: Workspace) -> str:
+        from taskx.fronts.terminal.graph_html import page
+
+        graph = await workspace.graph()
+        return await workspace.read(page, graph, f"{workspace.root.name}: what depends on what")
+
+    text = with_workspace(arguments, make)
+    try:
+        Path(arguments.html).write_text(text, encoding="utf-8")
+    except OSError as error:
+        fail(f"{arguments.html}: {error.strerror}", code=1)
+    print(f"wrote {arguments.html} ({size(len(text))})")
     return 0
 
 

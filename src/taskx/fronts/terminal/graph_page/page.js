@@ -27,6 +27,7 @@
       edge.source.near.add(edge.target);
       edge.target.near.add(edge.source);
     }
+    for (const node of [...nodes].sort((a, b) => b.degree - a.degree).slice(0, 12)) node.prominent = true;
     levels[name] = { ...part, nodes, edges, index: new Map(nodes.map((node) => [node.id, node])) };
   }
   const current = () => levels[state.level];
@@ -38,7 +39,10 @@
     if (byId("references").checked) kinds.add("reference");
     const edges = part.edges.filter((edge) => kinds.has(edge.kind));
     const depth = Number(byId("depth").value);
-    if (!state.focus || depth === 0) return { nodes: part.nodes, links: edges };
+    if (!state.focus || depth === 0) {
+      // What nothing links to would only push the rest together; the list beside has it.
+      return { nodes: part.nodes.filter((node) => node.degree > 0), links: edges };
+    }
     const near = new Map();
     for (const edge of edges) {
       for (const [a, b] of [[edge.source, edge.target], [edge.target, edge.source]]) {
@@ -77,7 +81,7 @@
       context.fillStyle = node === state.focus ? colours.chosen : node.inCycle ? colours.cycle : colours.import;
       context.fill();
       const near = state.focus && (node === state.focus || state.focus.near.has(node));
-      if (near || scale * radius(node) > 9) {
+      if (near || node.prominent || scale * radius(node) > 9) {
         context.font = `${11 / scale}px system-ui, sans-serif`;
         context.textAlign = "center";
         context.fillStyle = colours.front;
