@@ -121,6 +121,8 @@ class _Reader:
         if name_node is None:
             return
         name = self.text(name_node).split("[")[0]
+        if name == "IFS" and node.parent is not None and node.parent.type == "command":
+            return  # for that one program, as in `while IFS= read -r line`
         known = self.variables.setdefault(name, set())
         if value is None:
             known.add("")
@@ -208,16 +210,21 @@ class _Reader:
             yield from self._joined(node, quoted, _unquoted)
         elif kind in ("simple_expansion", "expansion"):
             for value in self._expansion(node):
-                yield _protect(value) if quoted else re.sub(r"[ \t\n]+", _SPLIT, value)
+                yield _protect(value) if quoted else self._split(value)
         elif kind == "command_substitution":
             for value in self._substitution(node):
-                yield _protect(value) if quoted else re.sub(r"[ \t\n]+", _SPLIT, value)
+                yield _protect(value) if quoted else self._split(value)
         elif kind == "process_substitution":
             yield "/dev/fd/63"
         elif kind in ("arithmetic_expansion", "brace_expression"):
             yield UNKNOWN if kind == "arithmetic_expansion" else self.text(node)
         else:
             yield _unquoted(self.text(node))
+
+    def _split(self, value: str) -> str:
+        """Marks where an unquoted value is split, also by what the script makes IFS."""
+        extra = "".join(self.variables.get("IFS", ())).replace(UNKNOWN, "")
+        return re.sub(f"[ \\t\\n{re.escape(extra)}]+", _SPLIT, value)
 
     def _joined(self, node: Any, quoted: bool, literal: Any) -> Iterator[str]:
         """Children of a word put together; what lies between them is literal text."""

@@ -53,6 +53,14 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
 _RUNS_A_SCRIPT = {"npm": "run", "pnpm": "run", "yarn": "run", "bun": "run"}
 _INTERPRETER = re.compile(r"(?:python|pypy|node|ruby|perl|php|lua|deno|bun|tsx|ts-node)[\d.]*")
 _INLINE = {"-c", "-e", "-E", "-r", "--eval", "-p", "--print", "eval"}
+_STREAM = re.compile(r"-|/dev/(?:stdin|fd/\d+)|/proc/(?:self|\d+)/fd/\d+")
+_COMMAND_VARIABLES = frozenset(
+    {
+        "GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "VISUAL", "GIT_SSH", "GIT_SSH_COMMAND",
+        "GIT_EXTERNAL_DIFF", "GIT_SEQUENCE_EDITOR", "GIT_ASKPASS", "SSH_ASKPASS",
+        "PROMPT_COMMAND", "LESSOPEN", "BROWSER", "MANPAGER", "SHELL",
+    }
+)  # fmt: skip
 _HARMLESS_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty|fd/\d+)|&?\d+-?|-")
 
 
@@ -102,6 +110,7 @@ def _one_script(text: str, found: Found, depth: int) -> None:
         for argv in simple.argvs:
             _argv(argv, found, depth)
         _fed_shell(simple, found, depth)
+        _assigned_commands(simple, found, depth)
 
 
 def _argv(argv: list[str], found: Found, depth: int) -> None:
@@ -112,7 +121,7 @@ def _argv(argv: list[str], found: Found, depth: int) -> None:
         return
     found.argvs.append(argv)
     name = name_of(argv[0])
-    if UNKNOWN in name:
+    if UNKNOWN in name or (OUTSIDE in name and depth):
         found.unclear.append("the name of a program is computed")
     inner = wrappers.inner(argv)
     if inner.argvs or inner.scripts:
@@ -125,22 +134,46 @@ def _argv(argv: list[str], found: Found, depth: int) -> None:
         _script(text, found, depth + 1)
 
 
+def _reached(argv: list[str], depth: int = 0) -> list[list[str]]:
+    """`argv` and the commands that it, as a wrapper, becomes."""
+    found = [argv]
+    if depth < shell.DEPTH_LIMIT:
+        for words in wrappers.inner(argv).argvs:
+            found += _reached(words, depth + 1)
+    return found
+
+
 def _fed_shell(simple: Simple, found: Found, depth: int) -> None:
-    """A shell that reads its commands from a here document or a pipe."""
-    for argv in simple.argvs:
-        if not argv or name_of(argv[0]) not in SHELLS or any(w == "-c" for w in argv[1:]):
+    """A shell that reads its commands from a here document, a pipe or another stream."""
+    for argv in (words for given in simple.argvs for words in _reached(given)):
+        name = name_of(argv[0]) if argv else ""
+        if name not in SHELLS and name not in (".", "source"):
             continue
-        if any(not word.startswith("-") for word in argv[1:]):
+        if any(re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word) for word in argv[1:]):
+            continue
+        plain = [word for word in argv[1:] if not word.startswith("-")]
+        if (plain or name not in SHELLS) and not any(map(_STREAM.fullmatch, plain)):
             continue
         found.wrapped = True
         if simple.stdin is not None:
             _script(simple.stdin, found, depth + 1)
+        elif (plain and not simple.source) or (simple.used and not simple.source):
+            found.unclear.append("a shell runs what another program prints")
         for source in simple.source:
             text = printed(source)
             if text is None:
                 found.unclear.append("a shell runs what another program prints")
             else:
                 _script(text, found, depth + 1)
+
+
+def _assigned_commands(simple: Simple, found: Found, depth: int) -> None:
+    """Variables that name a command to run, set for one program."""
+    for row in simple.assigns:
+        name, _, value = row.partition("=")
+        if name in _COMMAND_VARIABLES:
+            found.wrapped = True
+            _script(value.strip("\"'"), found, depth + 1)
 
 
 def printed(simple: Simple) -> str | None:

@@ -128,7 +128,8 @@ def inner(argv: list[str]) -> Inner:
     name, rest = name_of(argv[0]), argv[1:]
     if name in SHELLS or (OUTSIDE in name and "-c" in rest):
         _shell(rest, found)
-    elif name == "su" or (name == "script" and "-c" in rest):
+    elif name in ("su", "script") or (name == "npx" and "-c" in rest):
+        rest = [re.sub(r"\A-[a-zA-Z]+c\Z", "-c", word) for word in rest]
         _after_option(rest, ("-c", "--command"), found)
     elif name == "eval":
         found.scripts.append(" ".join(rest))
@@ -156,6 +157,7 @@ def _shell(rest: list[str], found: Inner) -> None:
         if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word):
             scripts = [w for w in rest[index + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+", w)]
             found.scripts += scripts[:1]
+            found.unclear |= not scripts
             return
         if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
             continue
@@ -232,6 +234,9 @@ def _programs_in_options(rest: list[str], found: Inner) -> None:
 
 
 def _prefix(name: str, rest: list[str], found: Inner) -> None:
+    if name == "coproc" and "{" in rest:
+        found.argvs.append(rest[rest.index("{") + 1 :])
+        return
     if name in _AFTER:
         if _AFTER[name] not in rest:
             return

@@ -109,6 +109,13 @@ from taskx.process import shell_edits
         "busybox sed -i s/a/b/ f",
         "timeout 5 sed -i s/a/b/ f",
         "if sed -i s/a/b/ f; then :; fi",
+        "source <(echo 'sed -i s/a/b/ f')",
+        "bash /dev/stdin <<E\nsed -i s/a/b/ f\nE",
+        "echo 'sed -i s/a/b/ f' | sudo bash",
+        "{ echo x; echo y; } > f",
+        "for i in 1; do echo $i; done > f",
+        "perl -Mstrict -i -pe 1 f",
+        "mv <(echo x) f",
         "git am < p",
     ],
 )
