@@ -358,9 +358,8 @@ class Workspace:
 
     async def _save(self) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(
-            self._saving, self.index.save, self._packed_graph, self._save_cancel()
-        )
+        flag = self._save_flag = CancelFlag()
+        await loop.run_in_executor(self._saving, self.index.save, self._packed_graph, flag)
         await loop.run_in_executor(self._saving, give_back)
 
     async def close(self) -> None:
