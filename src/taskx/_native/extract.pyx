@@ -818,7 +818,7 @@ cdef int walk(const Grammar *g, Work *w, Buf *blob, TSTree *tree,
     w.n_errors = 0
     while True:
         visited += 1
-        if visited & 0xffff == 0 and ((budget.cancel != NULL and budget.cancel[0])
+        if visited & 0x3ff == 0 and ((budget.cancel != NULL and budget.cancel[0])
                                       or now_ns() > budget.deadline_ns):
             result = 1
             break
