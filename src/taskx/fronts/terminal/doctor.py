@@ -18,8 +18,6 @@ EXAMPLE = "example: taskx doctor --json"
 
 LIBRARIES = (
     "tree-sitter-language-pack",
-    "tantivy",
-    "pyroaring",
     "rapidfuzz",
     "uvloop",
     "orjson",
