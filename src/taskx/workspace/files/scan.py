@@ -5,16 +5,17 @@ file, sorted by path. Ignored files are those git would ignore, plus `.taskxigno
 caller's `exclude` patterns; a `!` pattern of one of the three never brings back what another
 ignores. The opened folder itself is never ignored. Outside a git repository, where nothing is
 tracked, a root `.gitignore` that would hide the whole tree (packaging files do, with `/*`) loses
-its catch-all rules, and the gaps say so.
+its catch-all rules, with a warning in the log.
 """
 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from taskx._native.cancel import CancelFlag
@@ -25,6 +26,8 @@ from taskx.errors import RequestCancelled
 from . import repository
 from .gitconfig import read_text
 from .repository import IndexCache, Repository
+
+log = logging.getLogger(__name__)
 
 FLAG_EXECUTABLE = 1
 # Ignored by git's rules, and indexed because git tracks it.
@@ -119,9 +122,11 @@ class Scanner:
         if _drop_catch_all(data) == data:
             return found
         self._without_catch_all = True
-        found = self._run(None, cancel, self.options.threads)
-        why = "its catch-all rules would hide the whole tree: they are left out"
-        return replace(found, gaps=[*found.gaps, (b".gitignore", why)])
+        log.warning(
+            "%s: its .gitignore would hide the whole tree; its catch-all rules are left out",
+            os.fsdecode(self.root),
+        )
+        return self._run(None, cancel, self.options.threads)
 
     def scan_paths(self, paths: Iterable[bytes], cancel: CancelFlag | None = None) -> PathsScan:
         """Files at or below changed paths, absolute or relative to the root.

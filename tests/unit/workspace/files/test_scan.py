@@ -334,11 +334,14 @@ def test_version_control_folders_are_never_entered(home: Path, root: Path) -> No
     assert paths(root, home) == {b".keep", b"sub/.gitkeep", b".github/x.yml"}
 
 
-def test_a_packaging_ignore_file_does_not_hide_a_plain_tree(home: Path, root: Path) -> None:
+def test_a_packaging_ignore_file_does_not_hide_a_plain_tree(
+    home: Path, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     make(root, {".gitignore": "*.o\n/*\n!/debian/\n", "src/a.c": "", "src/a.o": ""})
     found = scanned(root, home)
     assert set(found.path_list()) == {b".gitignore", b".keep", b"src/a.c"}
-    assert [path for path, _ in found.gaps] == [b".gitignore"]
+    assert found.gaps == []
+    assert "would hide the whole tree" in caplog.text
     git(home, root, "init", "-q")
     assert paths(root, home) == git_files(home, root) == set()
 
@@ -475,3 +478,8 @@ def test_one_thread_and_eight_see_the_same(home: Path, repo: Path) -> None:
     assert len(paths(repo, home)) == 9 * 8 * 5 + 9 + 1
     one, eight = scanned(repo, home, threads=1), scanned(repo, home, threads=8)
     assert one == eight
+
+
+def test_I1_files_of_the_kernel_are_a_gap_not_a_tree(home: Path) -> None:
+    found = scanned(Path("/proc"), home)
+    assert (found.path_list(), found.gaps) == ([], [(b"", "special file system")])
