@@ -483,3 +483,22 @@ def test_one_thread_and_eight_see_the_same(home: Path, repo: Path) -> None:
 def test_I1_files_of_the_kernel_are_a_gap_not_a_tree(home: Path) -> None:
     found = scanned(Path("/proc"), home)
     assert (found.path_list(), found.gaps) == ([], [(b"", "special file system")])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_I1_memory_goes_back(threads: int, tmp_path: Path) -> None:
+    root = make(tmp_path / "r", {f"d{i}/e{j}/f{k}.py": "" for i in range(8) for j in range(8)
+                                for k in range(8)})  # fmt: skip
+    make(root, {f"d{i}/.gitignore": "*.log\n!a\nb/\n" * 20 for i in range(8)})
+    scanner = Scanner(os.fsencode(root), ScanOptions((), trees.environ(tmp_path), threads))
+    for _ in range(20):
+        scanner.scan()
+    before = resident_kib()
+    for _ in range(60):
+        assert scanner.scan().n_files == 8 * 8 * 8 + 8
+    assert resident_kib() - before < 1500
+
+
+def resident_kib() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
