@@ -106,8 +106,13 @@ async def judge(repo: Path, wanted: int) -> dict[str, Any]:
         tree = Path(folder) / repo.name
         git(repo, "clone", "-q", "--shared", "--no-checkout", str(repo), str(tree))
         workspace = None
+        judged = 0
         for commit in picked:
-            git(tree, "checkout", "-q", "-f", "--detach", commit.parent)
+            try:
+                git(tree, "checkout", "-q", "-f", "--detach", commit.parent)
+            except subprocess.CalledProcessError:
+                continue  # a snapshot of a repository may lack its largest files
+            judged += 1
             if workspace is None:
                 workspace = await Workspace.open(tree, [], cache=False)
             else:
@@ -117,11 +122,11 @@ async def judge(repo: Path, wanted: int) -> dict[str, Any]:
                     sums[system][at] += value
         if workspace is not None:
             await workspace.close()
-    n = max(len(picked), 1)
+    n = max(judged, 1)
     return {
         "repo": repo.name,
         "part": part_of(repo.name),
-        "commits": len(picked),
+        "commits": judged,
         **{
             system: dict(zip(("recall5", "recall10", "mrr"), (x / n for x in values), strict=True))
             for system, values in sums.items()

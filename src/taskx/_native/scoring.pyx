@@ -38,6 +38,7 @@ cdef enum:
     MAX_SYMBOLS = 4000      # looked at per file
     KNOWN = 1024            # words whose match is kept
     MAX_MATCHES = 7
+    MAX_BEST = 16           # pieces given back of one file
 
 cdef enum:
     LETTER = 1
@@ -233,6 +234,7 @@ cdef struct Piece:
     double row_score
     double score
     uint64_t bits
+    bint taken
 
 
 @final
@@ -515,7 +517,9 @@ cdef class SegmentReader:
         cdef uint8_t *cuts = NULL
         cdef int n_lines = 0
         cdef int n_pieces = 0
-        cdef int i
+        cdef int n_best = 0
+        cdef int i, best
+        cdef int[MAX_BEST] order
         cdef double[3] totals
         cdef bint failed = False
         if index >= self.sym_off.shape[0] - 1:
@@ -547,21 +551,32 @@ cdef class SegmentReader:
                 rate(matcher, pieces, n_pieces, tf, totals)
                 if fresh:
                     self._owners(matcher, index, pieces, n_pieces)
+                # Of equal ones the first comes first.
+                while n_best < limit and n_best < MAX_BEST:
+                    best = -1
+                    for i in range(n_pieces):
+                        if pieces[i].score > 0 and not pieces[i].taken and (
+                                best < 0 or pieces[i].score > pieces[best].score):
+                            best = i
+                    if best < 0:
+                        break
+                    pieces[best].taken = True
+                    order[n_best] = best
+                    n_best += 1
         try:
             if failed:
                 raise MemoryError
             found = [
                 (pieces[i].first + 1, pieces[i].last, pieces[i].score, pieces[i].bits,
                  pieces[i].row, lines[pieces[i].first], lines[pieces[i].last])
-                for i in range(n_pieces) if pieces[i].score > 0
+                for i in order[:n_best]
             ]
         finally:
             PyMem_RawFree(lines)
             PyMem_RawFree(cuts)
             PyMem_RawFree(pieces)
             PyMem_RawFree(tf)
-        found.sort(key=by_score)
-        return totals[0], totals[1], totals[2], found[:limit]
+        return totals[0], totals[1], totals[2], found
 
     cdef void _cut_symbols(self, uint32_t index, const unsigned char *src, const int32_t *lines,
                            int n_lines, uint8_t *cuts) noexcept nogil:
@@ -613,11 +628,6 @@ cdef class SegmentReader:
                 pieces[low_at].row_score = got
         for mid in range(n_pieces):
             pieces[mid].score += m.total * pieces[mid].row_score
-
-
-def by_score(tuple piece):
-    """Best first; of equals the one that stands first."""
-    return -piece[2], piece[0]
 
 
 cdef int32_t *split_lines(const unsigned char *src, Py_ssize_t n, int *n_lines) noexcept nogil:
