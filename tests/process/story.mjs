@@ -77,7 +77,7 @@ await updated;
 seen.second = (await ask("quokka_counter")).retrieval.snippets.slice(0, 1);
 
 const source = new rpc.CancellationTokenSource();
-const cancelled = connection.sendRequest("workspace/refresh", undefined, source.token);
+const cancelled = connection.sendRequest("workspace/refresh", source.token);
 source.cancel();
 seen.cancelled = await cancelled.then(() => "finished", (error) => ({ code: error.code, data: error.data }));
 
