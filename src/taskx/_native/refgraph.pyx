@@ -10,7 +10,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from taskx._native._types cimport (
-    IDT_BOUND, IDT_MEMBER, IDT_PATH, IDT_TYPE, IDT_USE,
+    IDT_BOUND, IDT_CALLED, IDT_MEMBER, IDT_PATH, IDT_TYPE, IDT_USE,
     IMP_INCLUDE, IMP_INCLUDE_SYSTEM,
     KIND_CONSTRUCTOR, KIND_ENUM_MEMBER, KIND_FIELD, KIND_FILE, KIND_METHOD, KIND_MODULE,
     KIND_NAMESPACE, KIND_PACKAGE, KIND_PROPERTY, KIND_TYPE_PARAMETER,
@@ -724,7 +724,7 @@ cdef class Linker:
         if end - start > MAX_RUN:
             return 0
         if mode & MODE_INCLUDES:
-            return self._link_included(file, start, end, plain, member, path, scratch)
+            return self._link_included(file, start, end, flags, plain, member, path, scratch)
         for k in range(start, end):
             target = self.defs[k].file
             if self.family[target] != self.family[file]:
@@ -798,14 +798,23 @@ cdef class Linker:
         return (stamp > scratch.first and seen <= (self.depth[file] >> 4 & 3)
                 and definers <= self.depth[file] >> 6)
 
-    cdef int _link_included(self, int32_t file, int32_t start, int32_t end, bint plain,
-                            bint member, bint path, Scratch scratch) noexcept nogil:
+    cdef bint _shares_header(self, int32_t file, Scratch scratch) noexcept nogil:
+        """Whether a file directly includes a header that the file at hand sees."""
+        cdef int32_t e
+        for e in range(self.inc_off[file], self.inc_off[file + 1]):
+            if scratch.stamp[self.inc_to[e]] == scratch.turn:
+                return True
+        return False
+
+    cdef int _link_included(self, int32_t file, int32_t start, int32_t end, uint8_t flags,
+                            bint plain, bint member, bint path, Scratch scratch) noexcept nogil:
         """The C family: what is included is visible; a declaration leads to its definition."""
         cdef int32_t k, target
         cdef uint32_t cls
         cdef uint64_t name = self.defs[start].hash
         cdef uint32_t wanted = 0
         cdef int total = 0, seen = 0, outside = 0, declared = 0
+        cdef int32_t only = -1
         if plain:
             wanted |= DEF_TOP
         if member:
@@ -832,6 +841,7 @@ cdef class Linker:
                 seen += 1
             elif cls & DEF_PUBLIC and not self.header[target]:
                 outside += 1
+                only = target
         if seen and (total <= MAX_DEFINERS or seen == 1):
             for k in range(start, end):
                 target = self.defs[k].file
@@ -842,6 +852,10 @@ cdef class Linker:
                         return -1
             return 0
         if not declared:
+            # A declaration made by a macro is not seen; a shared header stands in for it.
+            if (outside == 1 and total == 1 and flags & IDT_CALLED and not self.header[file]
+                    and self._shares_header(only, scratch)):
+                return scratch.add(only, EDGE_REFERENCE, name)
             return 0
         for k in range(start, end):
             target = self.defs[k].file

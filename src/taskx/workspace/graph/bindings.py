@@ -255,6 +255,11 @@ class Imports:
                 bound.foreign.add(self.hash(_bound_name(row)))
         return bound
 
+    def links(self, node: int, row: ImportRow) -> list[Link]:
+        """Where one import row of a file leads."""
+        resolver = self._resolvers.get(self.numbers[node])
+        return resolver.resolve(self.tree.paths[node], row) if resolver is not None else []
+
     def _add(self, node: int, bound: Bound, row: ImportRow, link: Link) -> None:
         if link.used:
             bound.used.append(link.files)
