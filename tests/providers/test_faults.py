@@ -476,7 +476,7 @@ def test_P12_silence_is_a_timeout(runtime: Runtime, kind: str) -> None:
         started = time.monotonic()
         data = fault(runtime, kind, reply, timeoutMs=1000)
         assert data["kind"] == "timeout"
-        assert 0.9 < time.monotonic() - started < 2
+        assert 0.9 < time.monotonic() - started < 8  # and not the 120 s of the default
 
 
 class Ticks:
