@@ -70,10 +70,10 @@ def graph_stats(graph: Graph) -> dict[str, Any]:
     return dict(msgspec.to_builtins(stats(graph)))
 
 
-def pack_graph(graph: Any) -> bytes:
+def pack_graph(graph: Graph) -> bytes:
     """A graph and its stats, so that a warm open can tell the stats without the graph."""
     stats = msgspec.json.encode(graph_stats(graph))
-    return len(stats).to_bytes(4, "little") + stats + bytes(graph.to_bytes())
+    return len(stats).to_bytes(4, "little") + stats + graph.to_bytes()
 
 
 def unpack_graph(data: bytes) -> tuple[dict[str, Any], bytes] | None:

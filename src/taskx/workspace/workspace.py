@@ -227,7 +227,7 @@ class Workspace:
 
     def _packed_graph(self, snapshot: Snapshot) -> bytes | None:
         graph = self._graph
-        if graph is not None and graph.snapshot is snapshot and hasattr(graph, "to_bytes"):
+        if graph is not None and graph.snapshot is snapshot:
             return overview.pack_graph(graph)
         return None
 
@@ -393,8 +393,7 @@ class Workspace:
 def _restore(data: bytes, snapshot: Snapshot) -> Graph | None:
     from taskx.workspace.graph.graph import Graph
 
-    restored: Graph | None = getattr(Graph, "from_bytes")(data, snapshot)  # noqa: B009
-    return restored
+    return Graph.from_bytes(data, snapshot)
 
 
 def _graph_builder() -> Callable[[Snapshot, Graph | None], Graph]:

@@ -9,12 +9,19 @@ from __future__ import annotations
 import threading
 
 from taskx._native.extract import GrammarTable
-from taskx._native.symbols import Analyzer, Batch, LexTable, hash_names, node_types
+from taskx._native.symbols import (
+    Analyzer,
+    Batch,
+    LexTable,
+    content_hash,
+    hash_names,
+    node_types,
+)
 from taskx.workspace.files.languages import IDS, LANGUAGES, grammar_capsule
 from taskx.workspace.index.grammars import KIND_NAMES, generic_rules, rules
 from taskx.workspace.index.lexing import MARKUP, lexing
 
-__all__ = ["KIND_NAMES", "Analyzer", "Batch", "analyzer", "hash_names"]
+__all__ = ["KIND_NAMES", "Analyzer", "Batch", "analyzer", "content_hash", "hash_names"]
 
 Tables = tuple[LexTable, GrammarTable | None, int]
 
