@@ -46,6 +46,7 @@ CASES = [
     (56, "c", "int f(a, b)\nint a; char *b;\n{ return a; }\nint g(void) { }\n", ["f", "g"]),
     (56, "c", "#ifdef X\nint f(int a) {\n#else\nint f(long a) {\n#endif\n}\n", ["f"]),
     (56, "c", "#if 0\nint gone(void) { }\n#endif\nint f(void) { }\n", ["f"]),
+    (82, "python", "a = b.\nc = 1\nd\n = 2\n", ["a", "c"]),
     (77, "python", b"a = 'x\0y'\n\0\ndef f():\n    pass\n", ["a", "f"]),
     (77, "c", b'char *a = "x\0y";\n\0\nint f(void) { }\n', ["a", "f"]),
 ]  # fmt: skip

@@ -80,6 +80,8 @@ cdef void assigned(State *s, int32_t name, uint32_t end, const Block *block) noe
             return
         j -= 1
     kind = KIND_CONSTANT if upper and letter else KIND_VARIABLE if block == NULL else KIND_FIELD
+    if end < s.t[name].off + n:
+        end = s.t[name].off + n
     emit(s, name, s.t[name].off, end, kind, 0, block)
 
 
@@ -106,12 +108,14 @@ cdef void assignment(State *s, int32_t i, const Block *block) noexcept nogil:
         assigned(s, i, statement_end(s, i), block)
         return
     while True:
+        if j >= s.n or (j > i and s.t[j].flags & TF_FIRST):
+            return
         first = j
         stop = -1
         if j < s.n and s.t[j].kind == T_OPEN and s.t[j].ch == 40 and s.t[j].link > j:
             stop = s.t[j].link
             first = j + 1
-            if not is_punct(s, stop + 1, 61):
+            if not is_punct(s, stop + 1, 61) or s.t[stop + 1].flags & TF_FIRST:
                 return
             j = first
             while j < stop:
@@ -133,7 +137,7 @@ cdef void assignment(State *s, int32_t i, const Block *block) noexcept nogil:
             elif s.t[j].kind == T_IDENT and s.t[j].ch and s.t[j].ch < KW_SOFT:
                 return
             j += 1
-        if not is_punct(s, j, 61):
+        if not is_punct(s, j, 61) or s.t[j].flags & TF_FIRST:
             return
         if end == 0:
             end = statement_end(s, i)
