@@ -185,21 +185,32 @@ class Index:
         scanned_ns = time.time_ns()
         found = self._source.scan_paths(paths, cancel)
         scan = found.scan
-        snapshot = self.snapshot
         known: set[bytes] = set()
         for scope in found.scopes:
             known.update(self._paths_below(scope))
         named = set(found.scopes)
         present = scan.path_list()
-        same, _ = self._compare(scan)
         rows = [
-            i
-            for i, path in enumerate(present)
-            if not same[i] or path in named or snapshot.file_id(path) is None
+            i for i, path in enumerate(present) if path in named or not self._has(path, scan, i)
         ]
         missing = sorted(known.difference(present))
         counter.files = len(rows)
         return self._apply(scan, rows, missing, scanned_ns, cancel, counter, always=named)
+
+    def _has(self, path: bytes, scan: Scan, row: int) -> bool:
+        """Whether the index has a scanned file as it is."""
+        fid = self.snapshot.file_id(path)
+        if fid is None:
+            return False
+        segment, at = self.snapshot.locate(fid)
+        scanned_ns = self._scanned_ns[self.snapshot.segments.index(segment)]
+        mtime_ns = scan.mtime_ns[row]
+        margin_ns = RACY_NS if mtime_ns % 1_000_000_000 else RACY_SECONDS_NS
+        return bool(
+            segment.size[at] == scan.size[row]
+            and segment.mtime_ns[at] == mtime_ns
+            and mtime_ns < scanned_ns - margin_ns
+        )
 
     def _paths_below(self, scope: bytes) -> list[bytes]:
         """Live files at or below a path; b"" is the root."""
