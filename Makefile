@@ -22,7 +22,7 @@ test: system venv
 lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint src/taskx/_native
+	PATH=$(abspath $(BIN)):$$PATH cython-lint src/taskx/_native
 
 types:
 	$(BIN)/mypy
