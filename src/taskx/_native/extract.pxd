@@ -15,7 +15,7 @@ cdef enum:
     HOW_CALL = 7        # Elixir: a call of def, defmodule, …
     HOW_CHILD = 8       # the first named child of one of the rule's types
     HOW_MERGE = 9       # as HOW_FIELD; equal neighbours are one symbol (Haskell equations)
-    HOW_TYPE_BLOCK = 10 # `impl` and `extension`: the base name of a type
+    HOW_TYPE_BLOCK = 10  # `impl` and `extension`: the base name of a type
     HOW_ALL = 11        # every named child of one of the rule's types
 
 # Rule.flags bits.

@@ -10,26 +10,24 @@ from libc.string cimport memcmp, memset, strcmp, strlen
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from ._types cimport (
-    KIND_CLASS, KIND_CONSTANT, KIND_CONSTRUCTOR, KIND_ENUM, KIND_FIELD, KIND_FUNCTION,
-    KIND_INTERFACE, KIND_METHOD, KIND_MODULE, KIND_NAMESPACE, KIND_OBJECT, KIND_OPERATOR,
-    KIND_PROPERTY, KIND_STRUCT, KIND_TYPE_PARAMETER, KIND_VARIABLE, LANG_C, LANG_CPP, LANG_CSHARP,
-    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVA, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_LUA, LANG_PHP,
-    LANG_PYTHON, LANG_RUBY, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT, LANG_ZIG,
+    KIND_CLASS, KIND_CONSTANT, KIND_ENUM, KIND_FIELD, KIND_FUNCTION, KIND_INTERFACE, KIND_METHOD,
+    KIND_MODULE, KIND_OBJECT, KIND_PROPERTY, KIND_STRUCT, KIND_TYPE_PARAMETER, KIND_VARIABLE,
+    LANG_C, LANG_CPP, LANG_CSHARP, LANG_GO, LANG_JAVA, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_LUA,
+    LANG_PHP, LANG_PYTHON, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT, LANG_ZIG,
     SYM_BODY, SYM_DECLARES, SYM_NESTED, SYM_PUBLIC, SYM_TYPE)
 from .arena cimport Buf, Sym, buf_room, push_bytes
 from .lexer cimport Work
 from .tree_sitter cimport (
-    TSInput, TSInputEncodingUTF8, c_bool, TSLanguage, TSNode, TSParseOptions, TSParser, TSParseState,
-    TSPoint, TSRange, TSSymbol, TSTree, TSTreeCursor, ts_language_abi_version,
+    TSInput, TSInputEncodingUTF8, c_bool, TSLanguage, TSNode, TSParseOptions, TSParser,
+    TSParseState, TSPoint, TSRange, TSSymbol, TSTree, TSTreeCursor, ts_language_abi_version,
     ts_language_field_id_for_name, ts_language_symbol_count, ts_language_symbol_name,
-    ts_node_child, ts_node_child_by_field_id, ts_node_child_count, ts_node_end_byte,
-    ts_node_is_error, ts_node_is_named, ts_node_is_null, ts_node_named_child,
-    ts_node_named_child_count, ts_node_next_named_sibling, ts_node_start_byte, ts_node_symbol,
-    ts_node_type, ts_parser_delete, ts_parser_new, ts_parser_parse_with_options, ts_parser_reset,
-    ts_parser_set_included_ranges, ts_parser_set_language, ts_tree_cursor_current_field_id,
-    ts_tree_cursor_current_node, ts_tree_cursor_delete, ts_tree_cursor_goto_first_child,
-    ts_tree_cursor_goto_next_sibling, ts_tree_cursor_goto_parent, ts_tree_cursor_new,
-    ts_tree_delete, ts_tree_root_node)
+    ts_node_child, ts_node_child_by_field_id, ts_node_end_byte, ts_node_is_named, ts_node_is_null,
+    ts_node_named_child, ts_node_named_child_count, ts_node_next_named_sibling, ts_node_start_byte,
+    ts_node_symbol, ts_node_type, ts_parser_delete, ts_parser_new, ts_parser_parse_with_options,
+    ts_parser_reset, ts_parser_set_included_ranges, ts_parser_set_language,
+    ts_tree_cursor_current_field_id, ts_tree_cursor_current_node, ts_tree_cursor_delete,
+    ts_tree_cursor_goto_first_child, ts_tree_cursor_goto_next_sibling, ts_tree_cursor_goto_parent,
+    ts_tree_cursor_new, ts_tree_delete, ts_tree_root_node)
 
 cdef enum:
     SCOPE_TOP = 0
@@ -298,10 +296,10 @@ cdef bint is_public(const Grammar *g, const Work *w, uint32_t start, uint32_t at
 
 cdef TSNode last_name(const Grammar *g, TSNode node) noexcept nogil:
     """The last identifier of a qualified name, by going down its last named children."""
-    cdef int step
+    cdef int _step
     cdef uint32_t n
     cdef TSNode child
-    for step in range(MAX_UNWRAP):
+    for _step in range(MAX_UNWRAP):
         if g.roles[ts_node_symbol(node)] & ROLE_NAME:
             return node
         n = ts_node_named_child_count(node)
@@ -327,11 +325,11 @@ cdef TSNode first_name(const Grammar *g, TSNode node) noexcept nogil:
 
 cdef TSNode type_base(const Grammar *g, TSNode node) noexcept nogil:
     """The name of a type without its path, parameters and pointers: `a::B<T>` is `B`."""
-    cdef int step
+    cdef int _step
     cdef uint32_t n, i
     cdef TSNode child, found
     cdef const char *kind
-    for step in range(MAX_UNWRAP):
+    for _step in range(MAX_UNWRAP):
         if g.roles[ts_node_symbol(node)] & ROLE_NAME:
             return node
         found = ts_node_child_by_field_id(node, g.name_field) if g.name_field else ts_node_child(
@@ -428,10 +426,10 @@ cdef uint8_t declarator_kind(Walk *k, TSNode node, TSNode *name, uint8_t *flags)
     """Follows a C declarator to its name; the kind it gives the name, 0 for none."""
     cdef const Grammar *g = k.g
     cdef TSNode d = node, inner
-    cdef int step
+    cdef int _step
     cdef uint8_t role
     cdef bint call = False, pointer_to = False
-    for step in range(MAX_UNWRAP):
+    for _step in range(MAX_UNWRAP):
         role = g.roles[ts_node_symbol(d)]
         if role & ROLE_NAME or role & ROLE_OPERATOR_NAME:
             name[0] = d
@@ -508,10 +506,10 @@ cdef int32_t elixir_call(Walk *k, TSNode node, uint8_t *flags) noexcept nogil:
     cdef const Grammar *g = k.g
     cdef Work *w = k.w
     cdef TSNode target = ts_node_child_by_field_id(node, g.target_field)
-    cdef TSNode args, name, inner
+    cdef TSNode name, inner
     cdef uint32_t s, e
     cdef uint8_t kind = 0, sym_flags = SYM_BODY
-    cdef int step
+    cdef int _step
     cdef int32_t index
     cdef Sym *last
     if ts_node_is_null(target):
@@ -543,7 +541,7 @@ cdef int32_t elixir_call(Walk *k, TSNode node, uint8_t *flags) noexcept nogil:
         flags[0] = RULE_FUNCTION
         # arguments > [when >] call > identifier, or the identifier alone
         name = ts_node_named_child(name, 0)
-        for step in range(6):
+        for _step in range(6):
             if ts_node_is_null(name):
                 return -1
             if g.roles[ts_node_symbol(name)] & ROLE_NAME:
@@ -818,8 +816,8 @@ cdef int walk(const Grammar *g, Work *w, Buf *blob, TSTree *tree,
     w.n_errors = 0
     while True:
         visited += 1
-        if visited & 0x3ff == 0 and ((budget.cancel != NULL and budget.cancel[0])
-                                      or now_ns() > budget.deadline_ns):
+        if visited & 0x3ff == 0 and (
+                (budget.cancel != NULL and budget.cancel[0]) or now_ns() > budget.deadline_ns):
             result = 1
             break
         node = ts_tree_cursor_current_node(&cursor)

@@ -4,24 +4,24 @@ No grammar is needed, so what stands inside functions, in `try` and in files tha
 found as well. One function per language; the shapes are those of `Batch` (symbols.pyi).
 """
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.string cimport memchr, memcmp, strlen
+from libc.string cimport memcmp, strlen
 
 from ._types cimport (
     IDT_BOUND, IMP_DYNAMIC, IMP_EXPORT_LOCAL, IMP_IMPORT, IMP_INCLUDE, IMP_INCLUDE_SYSTEM,
     IMP_MODULE, IMP_NAME, IMP_PACKAGE, IMP_REEXPORT, IMP_REEXPORT_ALL, IMP_TYPE, IMP_WILDCARD,
     IMPF_CONDITIONAL, IMPF_FUNCTION, IMPF_PUBLIC, LANG_BASH, LANG_C, LANG_CPP, LANG_CSHARP,
-    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVA, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_LUA, LANG_PHP,
-    LANG_PYTHON, LANG_RUBY, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT, LANG_ZIG)
-from .arena cimport Buf, Out, buf_room, push_bytes, push_i32, push_u8, push_u16, push_u32
+    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVA, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_LUA,
+    LANG_PHP, LANG_PYTHON, LANG_RUBY, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT,
+    LANG_ZIG)
+from .arena cimport Buf, Out, push_bytes, push_i32, push_u8, push_u16, push_u32
 from .lexer cimport (
-    D_INCLUDE, Ident, K_AS, K_CLASS, K_CONST, K_CRATE, K_DEF, K_DEFAULT, K_DEFMODULE, K_ELIF,
-    K_ELSE, K_ENUM, K_EXCEPT, K_EXPORT, K_EXTERN, K_FINALLY, K_FN, K_FOR, K_FROM, K_FUNC,
-    K_FUNCTION, K_GLOBAL, K_HIDING, K_IF, K_IMPL, K_IMPORT, K_IN, K_INCLUDE, K_INTERFACE, K_LAMBDA,
-    K_LET, K_LOCAL, K_MOD, K_MODULE, K_NAMESPACE, K_PACKAGE, K_PUB, K_QUALIFIED, K_REQUIRE, K_SELF,
-    K_SOURCE, K_STATIC, K_STRUCT, K_SUPER, K_TRAIT, K_TRY, K_TYPE, K_TYPEOF, K_USE, K_USING, K_VAL,
-    K_VAR, K_WHILE, K_WITH, K_ALIAS, K_ASYNC, K_AUTOLOAD, K_DO, KW_SOFT, LexSpec, P_ARROW,
-    P_DOTS, P_FAT, P_PATH, T_CLOSE, T_DIRECTIVE, T_IDENT, T_NUMBER, T_OPEN, T_PUNCT, T_STRING,
-    TF_ELSE, TF_FIRST, TF_SPACE, TF_TEXT, Token, Work, line_of)
+    D_INCLUDE, Ident, K_AS, K_CONST, K_CRATE, K_DEF, K_DEFAULT, K_DEFMODULE, K_ELIF, K_ELSE,
+    K_EXCEPT, K_EXPORT, K_EXTERN, K_FINALLY, K_FN, K_FOR, K_FROM, K_FUNC, K_FUNCTION, K_GLOBAL,
+    K_HIDING, K_IF, K_IMPORT, K_IN, K_INCLUDE, K_LAMBDA, K_LET, K_MOD, K_MODULE, K_NAMESPACE,
+    K_PACKAGE, K_PUB, K_QUALIFIED, K_REQUIRE, K_SELF, K_SOURCE, K_STATIC, K_TRY, K_TYPE, K_USE,
+    K_USING, K_VAL, K_VAR, K_WHILE, K_WITH, K_ALIAS, K_ASYNC, K_AUTOLOAD, KW_SOFT, LexSpec,
+    P_ARROW, P_DOTS, P_FAT, P_PATH, T_CLOSE, T_DIRECTIVE, T_IDENT, T_OPEN, T_PUNCT, T_STRING,
+    TF_ELSE, TF_FIRST, TF_TEXT, Token, Work, line_of)
 
 cdef enum:
     MAX_TREE = 32       # depth of `use` trees and of inline modules looked at
@@ -694,7 +694,6 @@ cdef void rust_rows(State *s) noexcept nogil:
     cdef int32_t i = 0, k, n_paths
     cdef int32_t[8] paths
     cdef Module[MAX_TREE] modules
-    cdef int32_t[MAX_TREE] blocks
     cdef int n_modules = 0
     cdef int32_t depth = 0
     cdef RustUse u
@@ -1065,7 +1064,8 @@ cdef void ruby_rows(State *s) noexcept nogil:
             if is_open(s, j, 40):
                 j += 1
             if is_string(s, j):
-                row(s, IMP_INCLUDE if level else IMP_IMPORT, s.t[i].off, level, 0, content(s, j), no_text(), no_text(),
+                row(s, IMP_INCLUDE if level else IMP_IMPORT, s.t[i].off, level, 0,
+                    content(s, j), no_text(), no_text(),
                     no_text())
         elif is_kw(s, i, K_AUTOLOAD):
             j = i + 1
@@ -1209,8 +1209,8 @@ cdef void haskell_rows(State *s) noexcept nogil:
                 row(s, IMP_IMPORT, s.t[i].off, 0, 0, module, no_text(), alias, no_text())
             i = stop + 1
             continue
-        row(s, IMP_IMPORT if qualified else IMP_WILDCARD, s.t[i].off, 0, 0, module, no_text(), alias,
-            no_text())
+        row(s, IMP_IMPORT if qualified else IMP_WILDCARD, s.t[i].off, 0, 0, module, no_text(),
+            alias, no_text())
         i = j
 
 

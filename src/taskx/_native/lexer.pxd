@@ -1,5 +1,5 @@
-# One pass over a file's bytes: tokens with matched brackets, distinct identifiers, words of comments
-# and strings. Shared by what reads tokens: imports, outlines, the skeleton.
+# One pass over a file's bytes: tokens with matched brackets, distinct identifiers, words of
+# comments and strings. Shared by what reads tokens: imports, outlines, the skeleton.
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from .arena cimport Buf
@@ -191,7 +191,7 @@ ctypedef struct Bracket:
 # What a language looks like to the lexer. Built once per language.
 ctypedef struct LexSpec:
     uint8_t cls[256]    # class of a first byte
-    uint8_t identc[256] # may follow in an identifier
+    uint8_t identc[256]  # may follow in an identifier
     int32_t lang
     uint32_t traits     # L_ bits
     uint64_t kw_hash[1024]

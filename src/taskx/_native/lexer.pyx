@@ -9,9 +9,8 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 
 from ._types cimport (
     IDT_BOUND, IDT_CALLED, IDT_MEMBER, IDT_PATH, IDT_TYPE, IDT_USE, LANG_BASH, LANG_CSHARP,
-    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_LUA, LANG_PHP,
-    LANG_PYTHON, LANG_RUBY, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT, LANG_ZIG,
-    fnv_seed, fnv_step)
+    LANG_ELIXIR, LANG_GO, LANG_HASKELL, LANG_JAVASCRIPT, LANG_KOTLIN, LANG_PHP, LANG_PYTHON,
+    LANG_RUBY, LANG_RUST, LANG_SCALA, LANG_SWIFT, LANG_TSX, LANG_TYPESCRIPT, fnv_seed, fnv_step)
 from .arena cimport Buf, buf_grow, buf_room
 
 cdef enum:
@@ -800,10 +799,9 @@ cdef void lex(Work *w, const LexSpec *spec) noexcept nogil:
     cdef uint32_t directive_end = 0     # inside a preprocessor line: its end
     cdef uint8_t in_else = 0
     cdef uint64_t h
-    cdef int32_t found, last_ident = -1, chain = -1
+    cdef int32_t found, chain = -1
     cdef Token *t
     cdef Bracket *b
-    cdef Bracket bracket
     cdef Mode mode
     cdef Ident *entry
     cdef Heredoc[8] heredocs
@@ -989,7 +987,6 @@ cdef void lex(Work *w, const LexSpec *spec) noexcept nogil:
                 last_ch = 0
             fresh = 0
             last_kind = T_IDENT
-            last_ident = found
             continue
         if klass == C_LINE:
             if directive_end and i >= directive_end:
@@ -1377,7 +1374,7 @@ cdef inline bint haskell_symbol(uint8_t c) noexcept nogil:
 
 
 cdef bint jsx_starts(const Work *w, const LexSpec *spec, uint32_t i) noexcept nogil:
-    """`i`: after `<` at the start of an expression. A tag, and not the type parameters of a function."""
+    """`i`: after `<` where an expression starts. A tag, not the type parameters of a function."""
     cdef const unsigned char *src = w.src
     if src[i] == 62:
         return True

@@ -1,5 +1,5 @@
-# Symbols of C and C++ read off the tokens, as ctags does: macros in front of a definition, K&R heads
-# and branches of #ifdef are no obstacle, as they are to a grammar.
+# Symbols of C and C++ read off the tokens, as ctags does: macros in front of a definition, K&R
+# heads and branches of #ifdef are no obstacle, as they are to a grammar.
 from .arena cimport Buf
 from .lexer cimport Work
 

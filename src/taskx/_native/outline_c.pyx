@@ -15,11 +15,10 @@ from ._types cimport (
 from .arena cimport Buf, Sym, buf_room
 from .extract cimport add_symbol
 from .lexer cimport (
-    D_DEFINE, D_DEFINE_CALL, D_ELSE, D_ENDIF, D_IF, K_ATTRIBUTE, K_CLASS, K_CONST, K_DEFAULT,
-    K_ENUM, K_EXTERN, K_FINAL, K_FRIEND, K_INLINE, K_NAMESPACE, K_OPERATOR, K_OTHER, K_OVERRIDE,
-    K_PRIMITIVE, K_PRIVATE, K_PROTECTED, K_PUBLIC, K_RETURN, K_STATIC, K_STRUCT, K_TEMPLATE,
-    K_TYPEDEF, K_UNION, K_USING, KW_SOFT, P_ARROW, P_COMPARE, P_PATH, T_CLOSE, T_DIRECTIVE, T_IDENT,
-    T_NUMBER, T_OPEN, T_PUNCT, T_STRING, TF_ELSE, TF_FIRST, Token, Work)
+    D_DEFINE_CALL, K_ATTRIBUTE, K_CLASS, K_CONST, K_ENUM, K_EXTERN, K_FRIEND, K_INLINE,
+    K_NAMESPACE, K_OPERATOR, K_OTHER, K_PRIVATE, K_PROTECTED, K_PUBLIC, K_RETURN, K_STATIC,
+    K_STRUCT, K_TEMPLATE, K_TYPEDEF, K_UNION, K_USING, KW_SOFT, P_PATH, T_CLOSE, T_DIRECTIVE,
+    T_IDENT, T_OPEN, T_PUNCT, T_STRING, TF_ELSE, TF_FIRST, Token, Work)
 
 cdef enum:
     IN_FILE = 0         # top level, namespace, extern "C"
@@ -441,7 +440,6 @@ cdef bint is_class_name(const State *s, int32_t name) noexcept nogil:
 cdef void end_declaration(State *s, Decl *d, int32_t end) noexcept nogil:
     """A declaration that ends with `;` at token `end`."""
     cdef int32_t first, last
-    cdef uint8_t flags
     if d.usings:
         # using T = …;
         if d.start + 2 < end and is_name(s, d.start + 1) and is_punct(s, d.start + 2, 61):
@@ -468,7 +466,6 @@ cdef void outline_c(Work *w, Buf *blob, bint cpp) noexcept nogil:
     cdef Frame *frame
     cdef int32_t i = 0, j, first, last, index, close
     cdef uint8_t ch, kind
-    cdef bint body
     s.w = w
     s.blob = blob
     s.t = <const Token *> w.tokens.data
@@ -662,7 +659,8 @@ cdef void outline_c(Work *w, Buf *blob, bint cpp) noexcept nogil:
                     d.ctor_init = True
                 elif d.start == i - 1:
                     begin(&d, i + 1)    # a label
-            elif ch == 60 and cpp and not d.init and i > d.start and s.t[i - 1].kind == T_IDENT and (
+            elif ch == 60 and cpp and not d.init and i > d.start and (
+                    s.t[i - 1].kind == T_IDENT) and (
                     not is_kw(&s, i - 1, K_OPERATOR)):
                 i = skip_angles(&s, i)
                 continue

@@ -1,5 +1,5 @@
-# Symbols of Python read off the tokens: indentation says what holds what, so neither broken code nor
-# any depth of nesting matters.
+# Symbols of Python read off the tokens: indentation says what holds what, so neither broken code
+# nor any depth of nesting matters.
 from .arena cimport Buf
 from .lexer cimport Work
 

@@ -12,8 +12,8 @@ from ._types cimport (
 from .arena cimport Buf, Sym, buf_room
 from .extract cimport add_symbol
 from .lexer cimport (
-    K_ASYNC, K_CLASS, K_DEF, K_TYPE, KW_SOFT, T_CLOSE, T_IDENT, T_OPEN, T_PUNCT, TF_FIRST, Token,
-    Work, line_of)
+    K_ASYNC, K_CLASS, K_DEF, K_TYPE, KW_SOFT, T_IDENT, T_OPEN, T_PUNCT, TF_FIRST, Token, Work,
+    line_of)
 
 
 ctypedef struct Block:
@@ -101,7 +101,7 @@ cdef uint32_t statement_end(const State *s, int32_t i) noexcept nogil:
 
 
 cdef void assignment(State *s, int32_t i, const Block *block) noexcept nogil:
-    """Names that the statement at token i assigns: `a = b = …`, `a: T`, `a, b = …`, `(a, b) = …`."""
+    """Names that the statement at token i assigns: `a = b =`, `a: T`, `a, b =`, `(a, b) =`."""
     cdef int32_t j = i, first, stop
     cdef uint32_t end = 0
     if is_name(s, i) and is_punct(s, i + 1, 58):

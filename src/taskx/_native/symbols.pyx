@@ -5,11 +5,10 @@ buffers of the work are kept between batches, those of the result belong to the 
 """
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.mem cimport PyMem_RawFree
-from libc.errno cimport EACCES, EINTR, ENOENT, ENOTDIR, errno
-from libc.stdint cimport (
-    int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t)
+from libc.errno cimport EINTR, ENOENT, ENOTDIR, errno
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memchr, memcpy, memset, strlen
+from libc.string cimport memchr, memcpy, memset
 from posix.fcntl cimport O_NONBLOCK, O_RDONLY, open
 from posix.stat cimport S_ISREG, fstat, struct_stat
 from posix.unistd cimport close, read
@@ -23,8 +22,7 @@ from .arena cimport (
 from .cancel cimport CancelFlag, tx_flag_get
 from .extract cimport Grammar, GrammarTable, TreeParser, parse_symbols
 from .imports cimport bind_names, find_imports
-from .lexer cimport (
-    Ident, KW_SOFT, L_MARKUP, LexSpec, Token, Work, build_spec, find_lines, lex, line_of)
+from .lexer cimport Ident, KW_SOFT, L_MARKUP, LexSpec, Work, build_spec, find_lines, lex, line_of
 from .outline_c cimport outline_c
 from .outline_keyword cimport outline_go, outline_rust
 from .outline_python cimport outline_python
