@@ -65,6 +65,10 @@ class Approvals:
         except TimeoutError:
             self._resolved(call_id, "deny", "timeout")
             return UNANSWERED
+        except asyncio.CancelledError:
+            # The user stopped the call or its task: nobody is to answer any more.
+            self._resolved(call_id, "deny", "user")
+            raise
         if decision == "allowSession":
             self.grants.add(tool, arguments)
         self._resolved(call_id, decision, "user")

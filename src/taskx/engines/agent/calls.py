@@ -170,6 +170,11 @@ class Calls:
                 return Outcome(False, self._stopped_text(use.id), error_kind="cancelled")
             running.cancel()
             await asyncio.wait([running])
+            if not running.cancelled() and running.exception() is None:
+                # It was done in the same moment: what it started has nobody to wait for it.
+                command = running.result().background
+                if command is not None:
+                    command.cancel()
             raise
         finally:
             del self._running[use.id]

@@ -98,9 +98,14 @@ async def open_task(
         )
     )
     emit(events.ModelEvent(kind=models.current.kind, model=models.current.model, route=routed))
+    context = services.tool_context(task_id, params.limits.command_timeout_ms)
+    if parent is not None:
+        context.diagnostics = parent.toolbox.context.diagnostics
+    elif isinstance(params.editor, EditorContext):
+        context.diagnostics = params.editor.diagnostics
     toolbox = Toolbox(
         tools=dict(registry.tools()),
-        context=services.tool_context(task_id, params.limits.command_timeout_ms),
+        context=context,
         rules=params.policy,
         limits=params.limits,
         approvals=Approvals(client, emit, task_id, params.limits.approval_timeout_ms),
@@ -117,7 +122,10 @@ async def open_task(
                 message="commands of this task are not confined by a sandbox and need approval"
             )
         )
-    earlier = await _earlier(services, task_id) if parent is None else []
+    # A subagent is a part of its parent's task, and no task of its own on disk.
+    data_dir = services.data_dir if parent is None else None
+    kept = await _kept(data_dir, task_id)
+    earlier = kept.messages
     first = await first_message(services, params, emit, with_excerpts=not earlier)
     task = AgentTask(
         id=task_id,
@@ -135,11 +143,11 @@ async def open_task(
         system=_system(services, params, role, toolbox),
         messages=joined(earlier, first),
         record=records.Record(
-            services.data_dir,
+            data_dir,
             task_id,
             services.session,
-            records.title_of(params.prompt),
-            records.now_ms(),
+            kept.title or records.title_of(params.prompt),
+            kept.created_ms or records.now_ms(),
         ),
         emit=emit,
         client=client,
@@ -150,11 +158,11 @@ async def open_task(
     return task
 
 
-async def _earlier(services: Services, task_id: str) -> list[Message]:
-    """The conversation so far, when this task id was run before."""
-    if services.data_dir is None:
-        return []
-    return await asyncio.to_thread(records.history, services.data_dir, task_id)
+async def _kept(data_dir: Path | None, task_id: str) -> records.Kept:
+    """What is on disk, when this task id was run before."""
+    if data_dir is None:
+        return records.Kept()
+    return await asyncio.to_thread(records.kept, data_dir, task_id)
 
 
 def joined(earlier: list[Message], first: Message) -> list[Message]:

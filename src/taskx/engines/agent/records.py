@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,26 @@ def stored(data_dir: Path, task_id: str) -> StoredTask | None:
         return None
 
 
-def history(data_dir: Path, task_id: str) -> list[Message]:
-    """The conversation of a stored task; empty when there is none that can be read."""
-    record = load(data_dir, task_id)
+@dataclass(slots=True)
+class Kept:
+    """What a task that goes on takes over from its record; empty when there is none."""
+
+    messages: list[Message] = field(default_factory=list)
+    title: str = ""
+    created_ms: int = 0
+
+
+def kept(data_dir: Path, task_id: str) -> Kept:
+    """The conversation of a stored task with its name and age; empty when it cannot be read."""
+    record = load(data_dir, task_id) or {}
     try:
-        return msgspec.convert((record or {}).get("messages", []), list[Message])
+        return Kept(
+            msgspec.convert(record.get("messages", []), list[Message]),
+            msgspec.convert(record.get("title", ""), str),
+            msgspec.convert(record.get("createdMs", 0), int),
+        )
     except msgspec.ValidationError:
-        return []
+        return Kept()
 
 
 def entries(data_dir: Path) -> list[TaskEntry]:
@@ -115,17 +129,20 @@ def entries(data_dir: Path) -> list[TaskEntry]:
         record = load(data_dir, path.stem)
         if record is None:
             continue
-        summary = record.get("summary") or {}
-        metrics = summary.get("metrics") or {}
+        try:
+            summary = msgspec.convert(record.get("summary"), Summary)
+            created_ms, updated_ms = int(record["createdMs"]), int(record["updatedMs"])
+        except (msgspec.ValidationError, KeyError, TypeError, ValueError):
+            continue
         found.append(
             TaskEntry(
                 task_id=path.stem,
                 title=str(record.get("title", "")),
-                status=summary.get("status", "failed"),
-                model=str(summary.get("model", "")),
-                created_ms=int(record.get("createdMs", 0)),
-                updated_ms=int(record.get("updatedMs", 0)),
-                cost_usd=float(metrics.get("costUsd", 0.0)),
+                status=summary.status,
+                model=summary.model,
+                created_ms=created_ms,
+                updated_ms=updated_ms,
+                cost_usd=summary.metrics.cost_usd,
             )
         )
     return sorted(found, key=lambda entry: (-entry.updated_ms, entry.task_id))

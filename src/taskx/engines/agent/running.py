@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,9 +15,19 @@ class Running:
 
     def __init__(self) -> None:
         self._tasks: dict[str, AgentTask] = {}
+        self._reserved: set[str] = set()
 
     def __contains__(self, task_id: str) -> bool:
-        return task_id in self._tasks
+        return task_id in self._tasks or task_id in self._reserved
+
+    @contextmanager
+    def reserved(self, task_id: str) -> Iterator[None]:
+        """Keeps the id of a task that is being opened from a second one."""
+        self._reserved.add(task_id)
+        try:
+            yield
+        finally:
+            self._reserved.discard(task_id)
 
     def add(self, task: AgentTask) -> None:
         self._tasks[task.id] = task

@@ -6,6 +6,7 @@ granted to it stays with it. Source: protocol v1, "Team mode" (events), `agent/c
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from taskx.engines.agent.task import AgentTask
 from taskx.engines.agent.toolbox import SpecialTool
 from taskx.errors import ToolError
 from taskx.protocol import agent as events
-from taskx.protocol.agent import AgentEvent, AgentRunParams, Role, Summary
+from taskx.protocol.agent import AgentEvent, AgentRunParams, Limits, Role, Summary
 from taskx.protocol.chat import ToolSpec
 
 if TYPE_CHECKING:
@@ -75,12 +76,14 @@ def role_of(text: object) -> Role:
 
 def offer(task: AgentTask, services: Services, params: AgentRunParams) -> None:
     """Gives a top-level task the tool."""
+    places = asyncio.Semaphore(params.limits.max_parallel)
 
     async def run(call_id: str, arguments: dict[str, Any]) -> dict[str, Any]:
         role = role_of(arguments.get("role"))
         objective = _text(arguments, "objective", required=True)
         context = _text(arguments, "context", required=False)
-        return await run_subagent(task, services, params, role, objective, context)
+        async with places:
+            return await run_subagent(task, services, params, role, objective, context)
 
     task.toolbox.special["run_subagent"] = SpecialTool(SPEC, run, parallel=True)
 
@@ -115,6 +118,7 @@ async def run_subagent(
         images=[],
         editor=msgspec.UNSET,
         task_id=msgspec.UNSET,
+        limits=left_of(params.limits, parent),
     )
     child = await opening.open_task(
         services, own, parent.client, wrapped, task_id=task_id, parent=parent, role=role
@@ -148,6 +152,16 @@ async def run_subagent(
         "changedFiles": [file.path for file in summary.changed_files],
         **({"error": summary.error.message} if summary.error is not None else {}),
     }
+
+
+def left_of(limits: Limits, parent: AgentTask) -> Limits:
+    """What a subagent may still spend of its parent's limits."""
+    cost, tokens = limits.max_cost_usd, limits.max_tokens
+    if isinstance(cost, int | float):
+        cost = max(0.0, cost - parent.costs.total_usd)
+    if isinstance(tokens, int):
+        tokens = max(1, tokens - parent.costs.tokens)
+    return msgspec.structs.replace(limits, max_cost_usd=cost, max_tokens=tokens)
 
 
 def _take_over(parent: AgentTask, child: AgentTask) -> None:

@@ -38,8 +38,9 @@ from taskx.providers import ChatFold
 log = logging.getLogger("taskx.agent")
 
 MAX_STEERING = 10
-OVERFLOW_SHARE = 0.6
-"""Of the window that is aimed at after an endpoint said that the prompt was too long."""
+OVERFLOW_SHARE = 0.7
+"""Of a prompt that was refused as too long: what the window is taken for from then on."""
+MAX_REFUSALS = 4
 
 
 class PromptTooLong(Exception):
@@ -73,6 +74,7 @@ class AgentTask:
     _runner: asyncio.Task[object] | None = None
     _stopping: bool = False
     _accepting: bool = True
+    _window_cap: int | None = None
 
     # While it runs
 
@@ -86,7 +88,7 @@ class AgentTask:
 
     def stop(self) -> bool:
         """Ends a subagent's task as `cancelled`; its parent goes on."""
-        if self._runner is None or self._stopping:
+        if self._runner is None or self._stopping or not self._accepting:
             return False
         self._stopping = True
         self._runner.cancel()
@@ -111,6 +113,11 @@ class AgentTask:
         except PromptTooLong as error:
             self.error = TaskError(message=str(error))
             self.emit(events.ErrorEvent(message=str(error)))
+        except Exception:
+            # What was done so far is the user's: it is saved and reported like any other end.
+            log.exception("task %s failed inside the runtime", self.id)
+            self.error = TaskError(message="the task failed inside the runtime; its log says why")
+            self.emit(events.ErrorEvent(message=self.error.message))
         except asyncio.CancelledError:
             status = "cancelled"
             if not self._stopping:
@@ -127,6 +134,7 @@ class AgentTask:
     async def _finish(self, status: events.Status) -> None:
         await self.calls.end_background()
         self._pair_interrupted()
+        self._keep_notes()
         await self._save(status)
         self.emit(events.DoneEvent(status=status))
 
@@ -172,37 +180,50 @@ class AgentTask:
 
     async def _answer(self) -> ChatFold:
         """One answer of the model, appended to the history."""
-        share = self.limits.compact_share
-        for squeeze in (share, min(share, OVERFLOW_SHARE)):
+        refusals = 0
+        while True:
+            model = self.models.current
             window = await self._window()
-            raw = self._fit(window, squeeze)
+            prompt_tokens = 0
             try:
-                fold, usage = await self.models.ask(self._request(window))
+                raw = self._fit(window, self.limits.compact_share)
+                prompt_tokens = self._estimator.calibrated(raw)
+                fold, usage = await self.models.ask(self._request(window, prompt_tokens))
+            except PromptTooLong as error:
+                if not self.models.fall_back(str(error)):
+                    raise
             except ProviderError as error:
                 if not error.context_overflow:
                     raise
-                if squeeze is share and share > OVERFLOW_SHARE:
+                if self.models.current is not model:
+                    # A fallback that was turned to meanwhile: its window is another one.
+                    self._window_cap, refusals = None, 0
+                    continue
+                refusals += 1
+                if refusals <= MAX_REFUSALS:
+                    # Its window is smaller than it was taken for: less than what it refused.
+                    self._window_cap = max(1, int(min(window, prompt_tokens) * OVERFLOW_SHARE))
                     continue
                 if not self.models.fall_back(error.message):
                     raise
-                continue
-            self._take(fold, usage, raw, window)
-            return fold
-        raise PromptTooLong(
-            "the conversation does not fit this model's window even when it is compressed: start a"
-            " new task, or use a model with a larger window"
-        )
+            else:
+                self._take(fold, usage, raw, window)
+                return fold
+            self._window_cap, refusals = None, 0
 
     async def _window(self) -> int:
+        """In tokens; what the endpoint's refusals have shown counts more than what it says."""
         given = self.limits.context_window_tokens
-        return await self.models.window(given if isinstance(given, int) else None)
+        window = await self.models.window(given if isinstance(given, int) else None)
+        return window if self._window_cap is None else min(window, self._window_cap)
 
-    def _request(self, window: int) -> ChatRequest:
+    def _request(self, window: int, prompt_tokens: int) -> ChatRequest:
+        """Prompt and answer share the window: endpoints refuse a sum that does not fit."""
         return ChatRequest(
             system=self.system,
             messages=self.messages,
             tools=self.toolbox.specs(),
-            max_tokens=max(256, min(16_384, window // 4)),
+            max_tokens=max(256, min(16_384, window // 4, window - prompt_tokens)),
             context_window=window,
         )
 
@@ -292,6 +313,16 @@ class AgentTask:
         if last.role == "assistant" and uses:
             results: list[ContentPart] = [*self.calls.answered_so_far(uses)]
             self._append_user(results)
+
+    def _keep_notes(self) -> None:
+        """What was accepted and not yet told is there when the conversation goes on."""
+        notes = self._notes()
+        if not notes:
+            return
+        if self.messages[-1].role == "user":
+            last = self.messages.pop()
+            notes = [*last.content, *notes]
+        self._append_user(notes)
 
     # The record and the summary
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from taskx.errors import ToolError
 from taskx.protocol import agent as events
 from taskx.protocol.agent import ChangedFile, Limits, Policy, ToolClass, Validation
 from taskx.protocol.chat import ToolSpec, ToolUsePart
-from taskx.tools import registry
+from taskx.tools import registry, run_check
 from taskx.tools.context import ToolContext, ToolResult
 from taskx.tools.registry import Tool
 
@@ -41,6 +42,7 @@ class Report:
     checks: list[tuple[Validation, int]] = field(default_factory=list)
     edits: int = 0
     known_checks: list[str] = field(default_factory=list)
+    reminded: int = -1
 
     @property
     def changed_files(self) -> list[ChangedFile]:
@@ -155,15 +157,21 @@ class Toolbox:
                 )
             )
 
-        result = await registry.call(
-            use.name,
-            use.input,
-            self.context,
-            call_id=use.id,
-            on_output=on_output,
-            # Whoever had to be asked about a secret file has said yes by now.
-            secrets_ok=True,
-        )
+        started = time.perf_counter()
+        try:
+            result = await registry.call(
+                use.name,
+                use.input,
+                self.context,
+                call_id=use.id,
+                on_output=on_output,
+                # Whoever had to be asked about a secret file has said yes by now.
+                secrets_ok=True,
+            )
+        except ToolError as error:
+            if use.name == "run_check" and error.kind == "timeout":
+                self._timed_out(use, round((time.perf_counter() - started) * 1000))
+            raise
         return self._outcome(use, result)
 
     async def _run_special(self, tool: SpecialTool, use: ToolUsePart) -> Outcome:
@@ -195,7 +203,7 @@ class Toolbox:
         )
         preview = ""
         if verdict.action == "ask":
-            preview = registry.preview(use.name, use.input, self.context)
+            preview = await asyncio.to_thread(registry.preview, use.name, use.input, self.context)
         return await self.approvals.settle(
             verdict, use.id, use.name, tool.tool_class, use.input, preview
         )
@@ -221,7 +229,24 @@ class Toolbox:
         background = None
         if result.background is not None:
             background = _mapped(result.background)
-        return Outcome(True, result.content, result.data, background=background)
+        content = result.content
+        if result.changes:
+            content += self._checks_note()
+        return Outcome(True, content, result.data, background=background)
+
+    def _checks_note(self) -> str:
+        """Said with the first edit after a check or the start: which checks apply now."""
+        report = self.reported
+        if not report.known_checks or report.reminded == len(report.checks):
+            return ""
+        report.reminded = len(report.checks)
+        return "\nWhen your edits are done, run_check: " + ", ".join(report.known_checks)
+
+    def _timed_out(self, use: ToolUsePart, elapsed_ms: int) -> None:
+        """A check that did not end is one that ran and failed."""
+        for check in run_check.checks(self.context):
+            if check["id"] == use.input.get("id"):
+                self._checked({**check, "ok": False, "durationMs": elapsed_ms})
 
     def _checked(self, data: dict[str, Any]) -> None:
         check = Validation(

@@ -20,6 +20,7 @@ from taskx.protocol.agent import (
     AskUserResult,
     CancelToolParams,
     Decision,
+    DoneEvent,
     SteerParams,
     StoredTask,
     Summary,
@@ -64,17 +65,23 @@ async def run(context: Context, params: AgentRunParams) -> Summary:
     def emit(event: AgentEvent) -> None:
         context.notify("agent/event", AgentEventParams(task_id=task_id, event=event))
 
-    task = await opening.open_task(services, params, PeerClient(context), emit, task_id=task_id)
-    services.start_item(task_id, "task")
-    services.running.add(task)
-    status = "cancelled"
-    try:
-        summary = await task.run()
-        status = summary.status
-        return summary
-    finally:
-        services.running.remove(task)
-        services.end_item(task_id, status)
+    client = PeerClient(context)
+    with services.running.reserved(task_id):
+        try:
+            task = await opening.open_task(services, params, client, emit, task_id=task_id)
+        except asyncio.CancelledError:
+            emit(DoneEvent(status="cancelled"))
+            raise
+        services.start_item(task_id, "task")
+        services.running.add(task)
+        status = "cancelled"
+        try:
+            summary = await task.run()
+            status = summary.status
+            return summary
+        finally:
+            services.running.remove(task)
+            services.end_item(task_id, status)
 
 
 def running(context: Context) -> Running:
