@@ -5,6 +5,7 @@ Must not know: rpc, or any front.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,33 +44,39 @@ class App:
         self._providers: Providers | None = None
         self._tools: ToolServices | None = None
         self._running: Running | None = None
+        # The first use of a service may come from two worker threads at once.
+        self._lock = threading.RLock()
 
     @property
     def providers(self) -> Providers:
         """Model endpoints; loaded with their first use."""
-        if self._providers is None:
-            from taskx.providers import Providers
+        with self._lock:
+            if self._providers is None:
+                from taskx.providers import Providers
 
-            self._providers = Providers()
-        return self._providers
+                self._providers = Providers()
+            return self._providers
 
     @property
     def tools(self) -> ToolServices:
         """What tools share; loaded with its first use."""
-        if self._tools is None:
-            from taskx.tools.services import ToolServices
+        with self._lock:
+            if self._tools is None:
+                from taskx.tools.services import ToolServices
 
-            self._tools = ToolServices(self.settings.environment, self.data_dir, self.sandbox)
-        return self._tools
+                environ = self.settings.environment
+                self._tools = ToolServices(environ, self.data_dir, self.sandbox)
+            return self._tools
 
     @property
     def running(self) -> Running:
         """The tasks that run in this process."""
-        if self._running is None:
-            from taskx.engines.agent.running import Running
+        with self._lock:
+            if self._running is None:
+                from taskx.engines.agent.running import Running
 
-            self._running = Running()
-        return self._running
+                self._running = Running()
+            return self._running
 
     def agent_services(self) -> Services:
         """What a task of the open workspace needs. Blocks on disk the first time."""
