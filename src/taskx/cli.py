@@ -251,6 +251,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retrieve": ("taskx.fronts.terminal.retrieve", "find the code that answers a question"),
     "symbols": ("taskx.fronts.terminal.symbols", "find definitions by name"),
     "graph": ("taskx.fronts.terminal.graph", "show what depends on what"),
+    "run": ("taskx.fronts.terminal.run", "give a task in this repository to an agent"),
     "chat": ("taskx.fronts.terminal.chat", "talk to a model"),
     "doctor": ("taskx.fronts.terminal.doctor", "say what is installed and what is wrong"),
     "schema": ("taskx.fronts.terminal.schema", "print the protocol's types"),

@@ -36,6 +36,17 @@ NO_KEY = "none"
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="one question; else a talk")
+    add_provider(parser)
+    parser.add_argument("--system", metavar="TEXT", help="what the model is told first")
+    parser.add_argument("--max-tokens", type=int, default=4096, metavar="N", help="(4096)")
+    parser.add_argument(
+        "--thinking", choices=("off", "low", "medium", "high"), help="how much to reason first"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def add_provider(parser: ArgumentParser) -> None:
+    """Which model to talk to."""
     parser.add_argument(
         "--provider",
         required=True,
@@ -46,26 +57,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--base-url", metavar="URL", help="another address than the vendor's own")
     parser.add_argument("--api-key-env", metavar="VAR", help="the variable that holds the key")
     parser.add_argument("--config", metavar="FILE", help="configuration file with profiles")
-    parser.add_argument("--system", metavar="TEXT", help="what the model is told first")
-    parser.add_argument("--max-tokens", type=int, default=4096, metavar="N", help="(4096)")
-    parser.add_argument(
-        "--thinking", choices=("off", "low", "medium", "high"), help="how much to reason first"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: Namespace) -> int:
+    provider, model_given = provider_of(arguments)
+    return asyncio.run(_chat(arguments, provider, model_given))
+
+
+def provider_of(arguments: Namespace) -> tuple[ProviderConfig, bool]:
+    """What the arguments name, and whether they name a model of it."""
     import msgspec
 
     from taskx.protocol.providers import ProviderConfig
 
     fields = settings(arguments)
-    model_given = "model" in fields
     try:
         provider = msgspec.convert({"model": "default", **fields}, ProviderConfig)
     except msgspec.ValidationError as error:
         fail(str(error))
-    return asyncio.run(_chat(arguments, provider, model_given))
+    return provider, "model" in fields
 
 
 def settings(arguments: Namespace) -> dict[str, str]:
@@ -136,7 +146,7 @@ async def _chat(arguments: Namespace, provider: ProviderConfig, model_given: boo
     providers = Providers()
     try:
         if not model_given:
-            provider = await _first_model(providers, provider)
+            provider = await first_model(providers, provider)
         if arguments.prompt is not None or not sys.stdin.isatty():
             prompt = arguments.prompt if arguments.prompt is not None else sys.stdin.read()
             await _turn(providers, provider, arguments, [], prompt)
@@ -149,7 +159,7 @@ async def _chat(arguments: Namespace, provider: ProviderConfig, model_given: boo
         await providers.close()
 
 
-async def _first_model(providers: Providers, provider: ProviderConfig) -> ProviderConfig:
+async def first_model(providers: Providers, provider: ProviderConfig) -> ProviderConfig:
     import msgspec
 
     models = await providers.list_models(provider)
