@@ -70,16 +70,19 @@ def compress(
     result.messages, result.pruned = prune(result.messages)
     result.after_tokens = size(result.messages)
     if result.after_tokens > limit:
-        result.messages, result.folded = fold(result.messages)
-        result.after_tokens = size(result.messages)
+        shorter, folded = fold(result.messages)
+        # A summary of a few short messages can be longer than they are.
+        if folded and size(shorter) < result.after_tokens:
+            result.messages, result.folded = shorter, folded
+            result.after_tokens = size(shorter)
     if result.after_tokens > max(limit, window_tokens * DROP_SHARE):
         result.messages, result.dropped_retrieval = drop_excerpts(result.messages)
         result.after_tokens = size(result.messages)
     while result.after_tokens > window_tokens * DROP_SHARE:
-        shorter = cut_largest(result.messages)
-        if shorter is None:
+        cut = cut_largest(result.messages)
+        if cut is None:
             break
-        result.messages = shorter
+        result.messages = cut
         result.pruned += 1
         result.after_tokens = size(result.messages)
     result.fits = result.after_tokens <= window_tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from taskx.engines.agent import compression
@@ -72,6 +72,12 @@ CALLS = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
+@example(
+    turns=[[("read_file", "a.py", size, False)] for size in (1, 1, 1, 445)],
+    percent=30,
+    window=600,
+    excerpts=False,
+)
 @given(
     turns=st.lists(CALLS, min_size=0, max_size=14),
     percent=st.integers(30, 95),
