@@ -1,8 +1,11 @@
 from collections.abc import Iterable, Mapping
 
+from typing_extensions import disjoint_base
+
 def language_abi(capsule: object) -> int: ...
 def node_types(capsule: object) -> list[tuple[str, bool]]: ...
 
+@disjoint_base
 class GrammarTable:
     def __new__(
         cls,
@@ -13,4 +16,5 @@ class GrammarTable:
     ) -> GrammarTable: ...
     def field(self, name: str) -> int: ...
 
+@disjoint_base
 class TreeParser: ...

@@ -5,7 +5,7 @@ All of it works on flat columns of an index snapshot and runs without the GIL. T
 """
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
@@ -768,8 +768,9 @@ cdef class Linker:
             if (plain and mode & MODE_GLOBAL and cls & DEF_TOP) or (
                     self._is_near(file, target, definers, seen, scratch)
                     and ((member and mode & MODE_MEMBERS and (
-                            cls & DEF_MEMBER or (mode & MODE_MODULES and cls & DEF_TOP
-                            and scratch.unit_stamp[self.unit[target]] == scratch.first)))
+                            cls & DEF_MEMBER
+                            or (mode & MODE_MODULES and cls & DEF_TOP
+                                and scratch.unit_stamp[self.unit[target]] == scratch.first)))
                          or (path and mode & MODE_PATHS))):
                 if scratch.add(target, EDGE_REFERENCE, name) < 0:
                     return -1
@@ -1113,7 +1114,8 @@ cdef class Includes:
                 self.enter(file)
         for file in range(self.linker.n_files):
             before = self.to.n
-            if c_wanted[file] and self.linker.node_seg[file] >= 0 and self.linker.mode[file] & MODE_INCLUDES:
+            if (c_wanted[file] and self.linker.node_seg[file] >= 0
+                    and self.linker.mode[file] & MODE_INCLUDES):
                 seg = &self.linker.segs[self.linker.node_seg[file]]
                 local = self.linker.node_local[file]
                 c_path = self.path_of(file, &length)
@@ -1285,11 +1287,11 @@ cdef class Includes:
         cdef int depth = depth_of(c_root, length)
         cdef int at, end, seen
         cdef uint64_t key
-        cdef int k
+        cdef int k, _step
         if depth == shared:  # the folder itself or one above it
             return depth * 128 + 127
         at = 0
-        for k in range(shared):
+        for _step in range(shared):
             while c_root[at] != 47:
                 at += 1
             at += 1

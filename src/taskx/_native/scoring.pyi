@@ -1,9 +1,11 @@
 from array import array
+from typing import final
 
 from taskx.workspace.index.segment import Segment
 
 FEATURES: tuple[str, ...]
 
+@final
 class Matcher:
     def __init__(
         self,
@@ -17,6 +19,7 @@ class Matcher:
     def present(self, text: bytes) -> int:
         """A bit per concept whose own term stands in the text."""
 
+@final
 class SegmentReader:
     def __init__(self, segment: Segment) -> None: ...
     def features(self, matcher: Matcher, index: int) -> array[float]:

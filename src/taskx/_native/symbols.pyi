@@ -2,16 +2,22 @@
 
 from collections.abc import Callable
 
+from typing_extensions import disjoint_base
+
 from taskx._native.cancel import CancelFlag
 from taskx._native.extract import GrammarTable
+
+__all__ = ["Analyzer", "Batch", "LexTable", "hash_names", "language_abi", "node_types"]
 
 def language_abi(capsule: object) -> int: ...
 def node_types(capsule: object) -> list[tuple[str, bool]]: ...
 def hash_names(names: list[bytes]) -> bytes: ...
 
+@disjoint_base
 class LexTable:
     def __new__(cls, lang: int, traits: int, keywords: dict[bytes, int]) -> LexTable: ...
 
+@disjoint_base
 class Batch:
     n_files: int
     n_symbols: int
@@ -108,6 +114,7 @@ class Batch:
     blob: memoryview
     """Bytes: names and strings."""
 
+@disjoint_base
 class Analyzer:
     budget_ns: int
     whole: bool

@@ -1,12 +1,16 @@
-from typing import Any
+from typing import Any, final
+
+from typing_extensions import disjoint_base
 
 COLUMNS: tuple[tuple[str, str], ...]
 INPUTS: tuple[tuple[str, int, str], ...]
 SIZES: dict[str, int]
 
+@disjoint_base
 class Column:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
 class SegmentBuilder:
     n_files: int
     n_symbols: int

@@ -618,7 +618,8 @@ cdef check(Py_buffer *views, size_t n_files):
         (IN_Q_OFF, IN_M_HASH, 8), (IN_TERM_OFF, IN_TERM_HASH, 8), (IN_TERM_OFF, IN_TERM_TF, 1),
     ):
         want = (<const uint32_t *> views[i].buf)[n_files]
-        if want < (<const uint32_t *> views[i].buf)[0] or want * <size_t> itemsize > <size_t> views[<int> rows].len:
+        if (want < (<const uint32_t *> views[i].buf)[0]
+                or want * <size_t> itemsize > <size_t> views[<int> rows].len):
             raise ValueError(f"batch.{INPUTS[rows][0]}: shorter than its offsets say")
 
 
@@ -885,11 +886,11 @@ def row_files(const uint32_t[::1] off not None) -> Column:
     """The file of each row, from the first row of each file."""
     cdef Buf out
     cdef Py_ssize_t file
-    cdef uint32_t row
+    cdef uint32_t _row
     memset(&out, 0, sizeof(Buf))
     with nogil:
         for file in range(off.shape[0] - 1):
-            for row in range(off[file], off[file + 1]):
+            for _row in range(off[file], off[file + 1]):
                 push_i32(&out, <int32_t> file)
     if out.failed:
         buf_free(&out)
@@ -982,13 +983,13 @@ def unpack_ascending(const uint32_t[::1] off not None,
     """The inverse of `pack_ascending`."""
     cdef Buf out
     cdef Py_ssize_t file, at = 0, end = data.shape[0]
-    cdef uint32_t i, last, v
+    cdef uint32_t _row, last, v
     cdef int shift
     memset(&out, 0, sizeof(Buf))
     with nogil:
         for file in range(off.shape[0] - 1):
             last = 0
-            for i in range(off[file], off[file + 1]):
+            for _row in range(off[file], off[file + 1]):
                 v = 0
                 shift = 0
                 while at < end and shift < 32:

@@ -1,2 +1,5 @@
+from typing import final
+
+@final
 class TermSet:
-    def __init__(self) -> None: ...
+    def __new__(cls) -> TermSet: ...
