@@ -101,3 +101,39 @@ def download(name: str, version: str, digest: str) -> Path:
         timeout=300,
     )
     return next(PARTS.glob(f"{name}-{version}*.tar.gz"))
+
+
+# What Flask's own tests need, at versions they were written for.
+FLASK_NEEDS = (
+    "asgiref==3.13.0",
+    "blinker==1.9.0",
+    "click==8.5.1",
+    "iniconfig==2.3.1",
+    "itsdangerous==2.2.0",
+    "Jinja2==3.1.6",
+    "MarkupSafe==3.0.4",
+    "packaging==26.4",
+    "pluggy==1.7.0",
+    "Pygments==2.21.0",
+    "pytest==8.4.2",
+    "Werkzeug==3.1.9",
+)
+
+
+@functools.cache
+def flask_environment() -> Path:
+    """The `bin` folder of an environment that runs the tests of a Flask checkout it stands in."""
+    digest = hashlib.sha256(" ".join(FLASK_NEEDS).encode()).hexdigest()[:12]
+    folder = PARTS / f"flask-env-{digest}"
+    with one_at_a_time("flask-env"):
+        if not (folder / "done").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps"]
+            subprocess.run([*pip, *FLASK_NEEDS], check=True, capture_output=True, timeout=300)
+            packages = next((folder / "lib").glob("python*/site-packages"))
+            (packages / "src_of_folder.pth").write_text(
+                'import os, sys; sys.path.insert(0, os.path.join(os.getcwd(), "src"))\n'
+            )
+            (folder / "done").touch()
+    return folder / "bin"
