@@ -73,7 +73,7 @@ def commits(repo: Path, wanted: int) -> list[Commit]:
 def answers(workspace: Workspace, subject: str) -> Iterator[tuple[str, list[str]]]:
     """Each system's files for a subject, best first."""
     snapshot = workspace.snapshot
-    result = retrieve(snapshot, workspace.graph_at_hand, subject, BUDGET_TOKENS, [])
+    result = retrieve(snapshot, subject, BUDGET_TOKENS, [])
     snippets = result.retrieval.snippets
     yield "taskx", list(dict.fromkeys(snippet.path for snippet in snippets))
     terms = [(term, 1.0) for term, _, share in ask(snapshot, subject).terms if share >= 1]

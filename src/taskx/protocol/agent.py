@@ -102,9 +102,10 @@ class ModelPrice(Wire, frozen=True, kw_only=True):
     cache_write_per_mtok: Price | UnsetType = UNSET
 
 
-TaskId = Annotated[
-    str, msgspec.Meta(pattern=r"\A[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}\Z")
-]  # names a file
+TASK_ID_PATTERN = r"\A[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}\Z"
+"""A task id names a file."""
+
+TaskId = Annotated[str, msgspec.Meta(pattern=TASK_ID_PATTERN)]
 
 
 class AgentRunParams(Wire, frozen=True, kw_only=True):

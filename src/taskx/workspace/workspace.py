@@ -149,8 +149,13 @@ class Workspace:
             await asyncio.wait({self._draining}, timeout=SETTLE_S)
 
     async def read(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Runs a question in one of the reading threads."""
+        """Runs a question in one of the reading threads. Raises RequestCancelled once closed."""
+        self._refuse_when_closed()
         return await asyncio.get_running_loop().run_in_executor(self._reading, call, *arguments)
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise RequestCancelled("the workspace was replaced or closed meanwhile")
 
     async def retrieve(
         self, query: str, budget_tokens: int = 8000, focus_paths: Sequence[str] = ()
@@ -164,7 +169,7 @@ class Workspace:
         files = self.instructions
         try:
             return await self.read(
-                retrieve, self.snapshot, self.graph_at_hand, query, budget_tokens,
+                retrieve, self.snapshot, query, budget_tokens,
                 list(focus_paths), gone.is_set, lambda paths: for_paths(files, paths),
             )  # fmt: skip
         finally:
@@ -195,11 +200,6 @@ class Workspace:
             if self._graph is None or self._graph.snapshot is not snapshot:
                 self._graph = await self.read(_graph_builder(), snapshot, self._graph)
             return self._graph
-
-    @property
-    def graph_at_hand(self) -> Graph | None:
-        """The graph built last: perhaps of an earlier snapshot, perhaps none."""
-        return self._graph
 
     # Opening, scanning again
 
@@ -281,6 +281,7 @@ class Workspace:
 
     async def _in_index_thread(self, work: Callable[[CancelFlag], T]) -> T:
         """Runs work in the index thread; when this task is cancelled, work is, and waited for."""
+        self._refuse_when_closed()
         cancel = self._cancel
         future = asyncio.get_running_loop().run_in_executor(self._changing, work, cancel)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import msgspec
 
@@ -11,6 +12,7 @@ from taskx.engines.agent.running import Running
 from taskx.errors import InvalidParams
 from taskx.fronts.runtime.dispatch import Context
 from taskx.protocol.agent import (
+    TASK_ID_PATTERN,
     AgentEvent,
     AgentEventParams,
     AgentRunParams,
@@ -131,4 +133,4 @@ async def delete_task(context: Context, params: TaskParams) -> bool:
 
 def is_task_id(text: str) -> bool:
     """Whether the text can name a task's file."""
-    return "/" not in text and "\0" not in text and text not in ("", ".", "..")
+    return re.fullmatch(TASK_ID_PATTERN, text) is not None

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taskx.fronts.terminal.output import count, duration, fail, print_json, size
+from taskx.fronts.terminal.output import checked, count, duration, fail, print_json, size
 from taskx.fronts.terminal.workspace import add_root, with_workspace
 
 if TYPE_CHECKING:
@@ -35,21 +35,19 @@ def run(arguments: Namespace) -> int:
     if arguments.html is not None:
         return draw(arguments)
 
+    given = {
+        "level": arguments.level,
+        "depth": arguments.depth,
+        "maxNodes": arguments.max_nodes,
+        "importsOnly": arguments.imports_only,
+    }
+    if arguments.focus is not None:
+        given["focus"] = arguments.focus
+    params = checked(given, "ProjectParams")
+
     async def ask(workspace: Workspace) -> ProjectResult:
-        from msgspec import UNSET
-
-        from taskx.protocol.graph import ProjectParams
-
         graph = await workspace.graph()
-        return graph.project(
-            ProjectParams(
-                level=arguments.level,
-                focus=arguments.focus if arguments.focus is not None else UNSET,
-                depth=arguments.depth,
-                max_nodes=arguments.max_nodes,
-                imports_only=arguments.imports_only,
-            )
-        )
+        return graph.project(params)
 
     result = with_workspace(arguments, ask)
     if arguments.json:

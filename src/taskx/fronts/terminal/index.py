@@ -85,11 +85,11 @@ def take_over(arguments: Namespace) -> None:
 
 def show(summary: Summary) -> None:
     stats = summary.stats
-    source = "from the cache" if stats.from_cache else "parsed"
+    cached = f", {count(stats.files - stats.parsed)} from the cache" if stats.from_cache else ""
     print(f"{summary.root}")
     print(
         f"  {count(stats.files)} files, {size(stats.bytes)}, {count(stats.symbols)} symbols"
-        f" in {duration(stats.elapsed_ms)} ({count(stats.parsed)} {source})"
+        f" in {duration(stats.elapsed_ms)} ({count(stats.parsed)} parsed{cached})"
     )
     languages = sorted(stats.languages.items(), key=lambda item: (-item[1], item[0]))
     print("  " + ", ".join(f"{name} {count(files)}" for name, files in languages[:8]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from taskx.fronts.terminal.output import print_json
+from taskx.fronts.terminal.output import checked, fail, print_json
 from taskx.fronts.terminal.workspace import add_root, with_workspace
 
 if TYPE_CHECKING:
@@ -29,14 +29,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a file or folder to prefer (repeatable)",
     )
     parser.add_argument(
-        "--limit", type=int, default=5, metavar="N", help="snippets to print (5; JSON has all)"
+        "--limit",
+        type=int,
+        default=5,
+        metavar="N",
+        help="snippets to print, the best one last (5; JSON has all, the best one first)",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: Namespace) -> int:
+    given = {"query": arguments.query, "budgetTokens": arguments.budget}
+    params = checked({**given, "focusPaths": arguments.focus}, "RetrieveParams")
+    if arguments.limit < 1:
+        fail("--limit: expected 1 or more")
+
     async def ask(workspace: Workspace) -> RetrieveResult:
-        return await workspace.retrieve(arguments.query, arguments.budget, arguments.focus)
+        return await workspace.retrieve(params.query, params.budget_tokens, params.focus_paths)
 
     result = with_workspace(arguments, ask)
     if arguments.json:
@@ -74,7 +83,7 @@ def show(snippets: list[Snippet]) -> None:
                 line_numbers=True,
                 start_line=snippet.start_line,
                 theme="ansi_dark",
-                word_wrap=False,
+                word_wrap=True,
             )
         )
         console.print()

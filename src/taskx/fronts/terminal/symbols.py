@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from taskx.fronts.terminal.output import print_json
+from taskx.fronts.terminal.output import checked, print_json
 from taskx.fronts.terminal.workspace import add_root, with_workspace
 
 if TYPE_CHECKING:
@@ -24,8 +24,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    given = {"query": arguments.name, "limit": arguments.limit}
+    if arguments.kind is not None:
+        given["kind"] = arguments.kind
+    params = checked(given, "SymbolsParams")
+
     async def search(workspace: Workspace) -> SymbolsResult:
-        return await workspace.symbols(arguments.name, arguments.kind, arguments.limit)
+        return await workspace.symbols(params.query, arguments.kind, params.limit)
 
     result = with_workspace(arguments, search)
     if arguments.json:

@@ -42,6 +42,13 @@ MAX_TOTAL_BYTES = 5 << 30
 log = logging.getLogger(__name__)
 
 
+def make_private(folder: Path) -> None:
+    """Makes a folder and those above it that are missing, for this user alone."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 @dataclass
 class Stored:
     """What a store holds. scanned_ns: per segment, when the scan behind it began."""
@@ -116,8 +123,7 @@ class Store:
 
         False when cancelled or when another process is writing. Raises OSError.
         """
-        os.makedirs(self.base, mode=0o700, exist_ok=True)
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        make_private(self.folder)
         with self._lock() as held:
             if not held:
                 return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from taskx.protocol.context import Retrieval, RetrieveResult
 from taskx.protocol.project import Instruction
@@ -26,19 +25,12 @@ NAMED_LIFT = 3.0
 """Of a file whose path the question names."""
 
 
-class DependencyGraph(Protocol):
-    """What retrieval asks of the graph."""
-
-    def dependents(self, fid: int) -> int: ...
-
-
 class Cancelled(Exception):
     """The caller no longer wants the answer."""
 
 
 def retrieve(
     snapshot: Snapshot,
-    graph: DependencyGraph | None,
     query: str,
     budget_tokens: int,
     focus_paths: list[str],
@@ -49,14 +41,14 @@ def retrieve(
 
     cancelled: asked between the stages; when true the call ends with Cancelled.
     instructions: those that govern the given paths (relative to the root).
-    The same snapshot, graph, files and question give the same result.
+    The same snapshot, files and question give the same result.
     """
     question = terms.ask(snapshot, query)
     found, named, focus = candidates.find(snapshot, question, focus_paths)
     if cancelled():
         raise Cancelled
     scorer = Scorer(snapshot, question)
-    considered = rank(scorer, graph, found, named, focus)
+    considered = rank(scorer, found, named, focus)
     if cancelled():
         raise Cancelled
     texts: dict[int, bytes] = {}
@@ -95,18 +87,16 @@ def retrieve(
 
 def rank(
     scorer: Scorer,
-    graph: DependencyGraph | None,
     found: dict[int, float],
     named: dict[int, int | None],
     focus: set[int],
 ) -> list[Scored]:
     """Candidates by what the index tells of them, best first; those the question names lead."""
-    dependents = graph.dependents if graph else lambda fid: 0
     wanted = {fid: found[fid] for fid in (*named, *sorted(focus))}
     others = {fid: score for fid, score in found.items() if fid not in wanted}
-    considered = scorer.early(others, dependents, CONSIDERED)
+    considered = scorer.early(others, CONSIDERED)
     if wanted:
-        considered += scorer.early(wanted, dependents, len(wanted))
+        considered += scorer.early(wanted, len(wanted))
         for scored in considered:
             if scored.fid in focus:
                 scored.focus = True
