@@ -219,8 +219,8 @@ WAITS: dict[str, tuple[str, Reply, tuple[int, int] | None]] = {
     "seconds": ("openai", openai.error(429, "x", headers={"retry-after": "3"}), (3000, 3000)),
     "fraction": ("openai", openai.error(429, "x", headers={"retry-after": "0.5"}), (500, 500)),
     "zero": ("openai", openai.error(429, "x", headers={"retry-after": "0"}), (0, 0)),
-    "date": ("openai", openai.error(429, "x", headers={"retry-after": soon(100)}),
-             (80_000, 101_000)),
+    "date": ("openai", openai.error(429, "x", headers={"retry-after": soon(36_000)}),
+             (30_000_000, 36_001_000)),
     "past date": ("openai", openai.error(503, "x", headers={"retry-after": soon(-100)}), (0, 0)),
     "milliseconds": (
         "openai", openai.error(429, "x", headers={"retry-after-ms": "250", "retry-after": "9"}),
@@ -244,12 +244,13 @@ WAITS: dict[str, tuple[str, Reply, tuple[int, int] | None]] = {
         anthropic.error(429, "rate_limit_error", "x", {
             "anthropic-ratelimit-requests-remaining": "0",
             "anthropic-ratelimit-requests-reset":
-                (datetime.now(UTC) + timedelta(seconds=100)).isoformat()}), (80_000, 100_000)),
+                (datetime.now(UTC) + timedelta(hours=10)).isoformat()}), (30_000_000, 36_000_000)),
     "OpenRouter in the body": (
         "openaiCompatible",
         json_reply(429, {"error": {"code": 429, "message": "x", "metadata": {"headers": {
             "X-RateLimit-Remaining": "0",
-            "X-RateLimit-Reset": str(int(time.time() * 1000) + 100_000)}}}}), (80_000, 100_000)),
+            "X-RateLimit-Reset": str(int(time.time() * 1000) + 36_000_000)}}}}),
+        (30_000_000, 36_000_000)),
     "Google retry info": (
         "openaiCompatible",
         json_reply(429, {"error": {"code": 429, "message": "x", "details": [
