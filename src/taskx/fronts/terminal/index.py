@@ -61,21 +61,16 @@ def write_export(snapshot: Snapshot, file: Path) -> None:
 
 def take_over(arguments: Namespace) -> None:
     """Puts an exported index into the cache of the folder, which is then opened from it."""
-    from taskx._native.cancel import CancelFlag
-    from taskx.workspace.files.scan import Scanner, ScanOptions
+    from taskx.workspace.files.scan import ScanOptions
     from taskx.workspace.index.segment_file import Damaged
-    from taskx.workspace.index.store import Store
-    from taskx.workspace.index.transfer import import_index
+    from taskx.workspace.index.transfer import import_into_cache
 
     if arguments.no_cache or arguments.cache_dir is None:
         fail("--import needs the cache: leave out --no-cache and TASK_X_CACHE=off")
     root = os.fsencode(os.path.realpath(arguments.root))
     options = ScanOptions(exclude=tuple(arguments.exclude), environ=arguments.environment)
     try:
-        scan = Scanner(root, options).scan(CancelFlag())
-        kept = import_index(
-            Path(arguments.import_), root, scan, Store(Path(arguments.cache_dir), root)
-        )
+        kept = import_into_cache(Path(arguments.import_), root, options, Path(arguments.cache_dir))
     except Damaged as error:
         fail(f"{arguments.import_} is no index of this version: {error}", code=1)
     except OSError as error:

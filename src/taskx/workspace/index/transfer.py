@@ -17,7 +17,8 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 
-from taskx.workspace.files.scan import Scan
+from taskx._native.cancel import CancelFlag
+from taskx.workspace.files.scan import Scan, Scanner, ScanOptions
 from taskx.workspace.index import tables
 from taskx.workspace.index.segment import Segment, pack
 from taskx.workspace.index.segment_file import Damaged, read_segment, write_segment
@@ -75,6 +76,12 @@ def import_index(file: Path, root: bytes, scan: Scan, store: Store) -> int:
         if not store.save(stored):
             raise OSError("another process is writing this index")
     return kept
+
+
+def import_into_cache(file: Path, root: bytes, options: ScanOptions, cache: Path) -> int:
+    """`import_index` for a folder as it is now. Blocks; raises as that does."""
+    scan = Scanner(root, options).scan(CancelFlag())
+    return import_index(file, root, scan, Store(cache, root))
 
 
 def _unpack(file: Path, scratch: Path, root: bytes) -> Snapshot:
