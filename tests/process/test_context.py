@@ -356,3 +356,13 @@ def test_outline_is_the_tree_of_a_files_symbols(runtime: Runtime) -> None:
     ]  # fmt: skip
     gone = runtime.request("workspace/outline", {"path": "nowhere.py"})
     assert gone["error"]["code"] == -32602
+
+
+def test_W06_a_long_question_is_answered_at_once(tmp_path: Path) -> None:
+    """Time grew with the square of a run of characters; within the client's patience it may not."""
+    (tmp_path / "a.py").write_text("def foo():\n    return 1\n")
+    with Runtime() as runtime:
+        runtime.initialize()
+        runtime.result("workspace/open", {"root": str(tmp_path)})
+        for query in ("x" * 90_000, "a/" * 45_000, "x.y" * 30_000, "\u7f13" * 90_000):
+            runtime.result("context/retrieve", {"query": query})

@@ -17,4 +17,6 @@ def event(data: Any, name: str = "", newline: bytes = b"\n") -> bytes:
 
 
 def json_line(value: Any, newline: bytes = b"\n") -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode() + newline
+    """A line of NDJSON; Ollama's encoder escapes the two Unicode line separators."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").encode() + newline

@@ -100,8 +100,22 @@ def places(text: str) -> list[Place]:
     return found[:20]
 
 
+MAX_QUESTION_CHARS = 20_000
+MAX_RUN_CHARS = 300
+LONG_RUN = re.compile(rf"\S{{{MAX_RUN_CHARS + 1},}}")
+
+
+def bounded(text: str) -> str:
+    """The question without what no name is: a run of more characters than a path has.
+
+    The expressions that look for places and names take time with the square of a run's length.
+    """
+    return LONG_RUN.sub(lambda run: run[0][:MAX_RUN_CHARS], text[:MAX_QUESTION_CHARS])
+
+
 def ask(snapshot: Snapshot, text: str) -> Question:
     """Reads a question against the words of a tree."""
+    text = bounded(text)
     raw = text.encode("utf-8", "replace")
     words = terms.words(raw)[:MAX_WORDS]
     single = len(words) == 1
