@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 90.0
 
 Message = dict[str, Any]
 
