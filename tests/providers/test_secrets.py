@@ -45,7 +45,8 @@ def test_V01_no_key_in_anything_the_process_wrote(tmp_path: Path) -> None:
                 for _ in range(3):
                     assert Chat(runtime, kind.config(server, apiKey=KEY), ask()).error
                 for method in ("provider/listModels", "provider/test"):
-                    runtime.error(method, {"provider": kind.config(server, apiKey=KEY)})
+                    config = kind.config(server, apiKey=KEY, timeoutMs=2000)
+                    runtime.error(method, {"provider": config})
                 for config in (
                     kind.config(strict, apiKey=KEY),  # refused, or for Ollama answered
                     kind.config(closed, apiKey=KEY),
