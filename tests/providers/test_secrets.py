@@ -31,7 +31,7 @@ def forms() -> list[bytes]:
 def test_V01_no_key_in_anything_the_process_wrote(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         closed = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    environment = {"TASK_X_LOG": "trace", "PYTHONFAULTHANDLER": "1", "PYTHONASYNCIODEBUG": "1"}
+    environment = {"TASK_X_LOG": "trace", "PYTHONFAULTHANDLER": "1"}
     with Runtime("--data-dir", str(tmp_path), environment=environment) as runtime:
         runtime.initialize()
         for kind in KINDS.values():
