@@ -58,32 +58,36 @@ class PeerClient:
 
 
 async def run(context: Context, params: AgentRunParams) -> Summary:
-    app = context.app
-    services = await asyncio.to_thread(app.agent_services)
     task_id = params.task_id if isinstance(params.task_id, str) else opening.new_task_id()
-    if task_id in services.running:
+    # Before anything is awaited: of two requests with one id the first gets it.
+    if task_id in running(context):
         raise InvalidParams(f"params.taskId: task {task_id} is running already")
+    with running(context).reserved(task_id):
+        return await run_reserved(context, params, task_id)
+
+
+async def run_reserved(context: Context, params: AgentRunParams, task_id: str) -> Summary:
+    services = await asyncio.to_thread(context.app.agent_services)
 
     def emit(event: AgentEvent) -> None:
         context.notify("agent/event", AgentEventParams(task_id=task_id, event=event))
 
     client = PeerClient(context)
-    with services.running.reserved(task_id):
-        try:
-            task = await opening.open_task(services, params, client, emit, task_id=task_id)
-        except asyncio.CancelledError:
-            emit(DoneEvent(status="cancelled"))
-            raise
-        services.start_item(task_id, "task")
-        services.running.add(task)
-        status = "cancelled"
-        try:
-            summary = await task.run()
-            status = summary.status
-            return summary
-        finally:
-            services.running.remove(task)
-            services.end_item(task_id, status)
+    try:
+        task = await opening.open_task(services, params, client, emit, task_id=task_id)
+    except asyncio.CancelledError:
+        emit(DoneEvent(status="cancelled"))
+        raise
+    services.start_item(task_id, "task")
+    services.running.add(task)
+    status = "cancelled"
+    try:
+        summary = await task.run()
+        status = summary.status
+        return summary
+    finally:
+        services.running.remove(task)
+        services.end_item(task_id, status)
 
 
 def running(context: Context) -> Running:
