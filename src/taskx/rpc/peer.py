@@ -28,6 +28,8 @@ RequestId = int | str
 _SLICE_SECONDS = 0.004
 # Deltas for a client that does not read are joined up to messages of this many characters.
 _MERGED_CHARACTERS = 1 << 20
+# Requests under way at once; lines behind them wait in the pipe, as memory is not for the asking.
+MAX_IN_FLIGHT = 10_000
 # A request that does not end this long after its cancel is answered without waiting for it.
 CANCEL_GRACE_SECONDS = 4.0
 
@@ -151,6 +153,8 @@ class Peer:
             if self._writer.full:
                 self._writer.when_below(0, self._schedule)
                 return
+            if len(self._in_flight) >= MAX_IN_FLIGHT:
+                return  # `_finish` goes on
             line = lines.popleft()
             if line is None:
                 lines.clear()
@@ -234,6 +238,8 @@ class Peer:
         if self._in_flight.get(request.id) is not request:
             return  # answered when its cancel ran out of patience
         del self._in_flight[request.id]
+        if self._lines:
+            self._schedule()
         request.answered = True
         if error is not None:
             self._reply_error(request.id, error)

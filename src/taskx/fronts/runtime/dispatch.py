@@ -114,6 +114,8 @@ class Dispatch:
                 handler = self._handlers.get(row.name)
                 if handler is None:
                     handler = await asyncio.to_thread(self._load, row)
+                # All that queued here would be answered at once, read or not.
+                await context.writable()
         finally:
             self._loading[module] -= 1
             if not self._loading[module]:

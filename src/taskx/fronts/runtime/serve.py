@@ -25,6 +25,9 @@ CANCEL_GRACE_SECONDS = 0.5
 # so that answers stay prompt while a workspace is indexed.
 SWITCH_INTERVAL_SECONDS = 0.001
 
+# How soon to look again whether the lines read so far are handled.
+_BACKLOG_CHECK_SECONDS = 0.001
+
 # A client that has closed its end and takes no output for this long is gone.
 _STALL_CHECK_SECONDS = 0.5
 
@@ -78,7 +81,7 @@ class Server:
             self._loop.call_later(_STALL_CHECK_SECONDS, self._check_stall)
             self._writer.when_below(0, self._resume_when_ready)
         elif self._peer.backlog:
-            self._loop.call_soon(self._resume_when_ready)
+            self._loop.call_later(_BACKLOG_CHECK_SECONDS, self._resume_when_ready)
         else:
             self._reader.resume()
 
