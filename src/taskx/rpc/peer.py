@@ -150,7 +150,7 @@ class Peer:
         deadline = self._loop.time() + _SLICE_SECONDS
         lines = self._lines
         while lines:
-            if self._writer.full:
+            if self.congested:
                 self._writer.when_below(0, self._schedule)
                 return
             if len(self._in_flight) >= MAX_IN_FLIGHT:
@@ -385,12 +385,17 @@ class Peer:
 
     @property
     def congested(self) -> bool:
-        """Whether messages wait for a client that does not read."""
-        return bool(self._stalled) or self._writer.full
+        """Whether messages wait for a client that does not read.
+
+        What is stalled counts too: the pipe may take the bytes that made the queue full just after
+        a message was set aside, and then the queue alone would look as if it had room.
+        """
+        return not self._writer.broken and (bool(self._stalled) or self._writer.full)
 
     async def writable(self) -> None:
         """Work that produces output waits here for a client that does not read."""
-        await self._writer.writable()
+        while self.congested:
+            await self._writer.drained()
 
     def _reply(self, request_id: RequestId, result: Any) -> None:
         self._send({"jsonrpc": "2.0", "id": request_id, "result": result})

@@ -159,17 +159,9 @@ class Writer:
         self._waiters.append((level_bytes, callback))
         self._settle()
 
-    async def writable(self) -> None:
-        """Returns when the queue has room."""
-        if self.full:
-            await self._below(self._limit)
-
     async def drained(self) -> None:
-        await self._below(0)
-
-    async def _below(self, level_bytes: int) -> None:
         ready = self._loop.create_future()
-        self.when_below(level_bytes, lambda: None if ready.done() else ready.set_result(None))
+        self.when_below(0, lambda: None if ready.done() else ready.set_result(None))
         await ready
 
     def _flush(self) -> None:

@@ -69,7 +69,7 @@ class Server:
 
     def _chunk(self, chunk: bytes) -> None:
         self._peer.receive(chunk)
-        if self._writer.full or self._peer.backlog:
+        if self._peer.congested or self._peer.backlog:
             self._reader.pause()
             self._resume_when_ready()
 
@@ -77,7 +77,7 @@ class Server:
         """Reads on when the output has room and the lines read so far are handled."""
         if self._ended.done():
             return
-        if self._writer.full:
+        if self._peer.congested:
             self._loop.call_later(_STALL_CHECK_SECONDS, self._check_stall)
             self._writer.when_below(0, self._resume_when_ready)
         elif self._peer.backlog:
@@ -87,7 +87,7 @@ class Server:
 
     def _check_stall(self) -> None:
         """While reading is paused, an end of stdin shows only as a hang-up of the other end."""
-        if self._ended.done() or not self._writer.full:
+        if self._ended.done() or not self._peer.congested:
             self._stalled_checks = 0
             return
         written = self._writer.written_bytes
