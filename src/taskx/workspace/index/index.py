@@ -19,7 +19,7 @@ from taskx.errors import RequestCancelled
 from taskx.workspace.files.scan import PathsScan, Scan
 from taskx.workspace.index import tables
 from taskx.workspace.index.builder import Analyzers, Build, Counter, Files, NewAnalyzer, pick
-from taskx.workspace.index.journal import Journal, collect
+from taskx.workspace.index.journal import TEXT_STRIKES, Journal, collect, forgive
 from taskx.workspace.index.merge import GROWTH, merged
 from taskx.workspace.index.rows import BUDGET
 from taskx.workspace.index.segment import Segment, pack
@@ -287,8 +287,8 @@ class Index:
     def _parse(
         self, scan: Scan, rows: Sequence[int] | None, cancel: CancelFlag, counter: Counter
     ) -> Segment:
-        """A segment of some rows of a scan, or of all. Files with two strikes are left out."""
-        struck = {path for path, strikes in self._strikes.items() if strikes > 1}
+        """A segment of some rows of a scan, or of all. Files that kill are left out."""
+        struck = {path for path, strikes in self._strikes.items() if strikes > TEXT_STRIKES}
         if struck:
             every = range(scan.n_files) if rows is None else rows
             rows = [i for i in every if scan.path(i) not in struck]
@@ -304,7 +304,9 @@ class Index:
             self._journal = Journal(folder, self._threads)
         analyzers = self._small if files.n_files <= SMALL else Analyzers(self._new_analyzer)
         build = Build(self.root, files, analyzers, self._journal, cancel, counter, self._threads)
-        return self._mark(build.run())
+        segment = self._mark(build.run())
+        self._forgive(segment)
+        return segment
 
     def close(self) -> None:
         """Nothing of this index is being parsed any more."""
@@ -313,24 +315,37 @@ class Index:
             self._journal = None
 
     def _spare(self, files: Files) -> Files:
-        """Files with a strike are read as plain text."""
-        if not self._strikes:
+        """Files that killed more than once are read as plain text."""
+        spared = self._spared()
+        if not spared:
             return files
         ids = list(files.language)
         for i in range(files.n_files):
-            if files.paths[files.path_off[i] : files.path_off[i + 1]] in self._strikes:
+            if files.paths[files.path_off[i] : files.path_off[i + 1]] in spared:
                 ids[i] = 0
         return Files(files.paths, files.path_off, files.size, pack("h", ids))
 
     def _mark(self, segment: Segment) -> Segment:
         """Spared files are listed as over budget."""
-        rows = [row for path in self._strikes if (row := segment.find(path)) >= 0]
+        rows = [row for path in self._spared() if (row := segment.find(path)) >= 0]
         if rows:
             status = bytearray(segment.status)
             for row in rows:
                 status[row] = BUDGET
             segment.status = memoryview(bytes(status))
         return segment
+
+    def _spared(self) -> set[bytes]:
+        return {path for path, strikes in self._strikes.items() if strikes >= TEXT_STRIKES}
+
+    def _forgive(self, segment: Segment) -> None:
+        """A file that was parsed to the end has not killed anybody."""
+        suspects = self._strikes.keys() - self._spared()
+        parsed = [path for path in suspects if segment.find(path) >= 0]
+        if parsed and self.store is not None:
+            forgive(self.store.folder, parsed)
+            for path in parsed:
+                del self._strikes[path]
 
     # Keeping
 

@@ -4,8 +4,10 @@ Each process that indexes has a file `journal-*` in the store's folder, locked w
 mapped: one slot per worker, with the paths of its batch and the number of the file at hand, which
 the analyzer keeps up to date by a plain store. Death of the process, of whatever kind, leaves the
 page with the kernel. The next process finds the journal unlocked and remembers the file in
-`suspects.json` with its size and mtime: as long as these hold, a file with one strike is read as
-plain text, one with two is left out. Strikes are forgotten after FORGET_DAYS.
+`suspects.json` with its size and mtime. One death proves nothing, as any process may be killed at
+any moment: a file with one strike is parsed again, and its strike is taken back when that goes
+well. As long as its size and mtime hold, a file with TEXT_STRIKES is read as plain text, one with
+more is left out. Strikes are forgotten after FORGET_DAYS.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import os
 import secrets
 import struct
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 SLOT = 65536
 HEAD = struct.Struct("<iI")
 FORGET_DAYS = 7
+TEXT_STRIKES = 2
 IDLE = -1
 
 
@@ -101,11 +105,24 @@ def collect(folder: Path, root: bytes) -> dict[bytes, int]:
         if now - row[3] < FORGET_DAYS * 86400 and _identity(root, bytes.fromhex(name)) == row[1:3]
     }
     if changed or len(kept) != len(suspects):
-        with contextlib.suppress(OSError):
-            from taskx.workspace.index.store import write_file
-
-            write_file(folder / "suspects.json", json.dumps(kept).encode())
+        _write(folder, kept)
     return {bytes.fromhex(name): row[0] for name, row in kept.items()}
+
+
+def forgive(folder: Path, paths: Iterable[bytes]) -> None:
+    """Takes back the strikes of files that were parsed to the end."""
+    suspects = _read(folder / "suspects.json")
+    parsed = {path.hex() for path in paths}
+    kept = {name: row for name, row in suspects.items() if name not in parsed}
+    if len(kept) != len(suspects):
+        _write(folder, kept)
+
+
+def _write(folder: Path, suspects: dict[str, list[int]]) -> None:
+    from taskx.workspace.index.store import write_file
+
+    with contextlib.suppress(OSError):
+        write_file(folder / "suspects.json", json.dumps(suspects).encode())
 
 
 def _read(path: Path) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -18,7 +19,7 @@ from taskx.workspace.files.columns import languages_of
 from taskx.workspace.files.scan import Scanner
 from taskx.workspace.index.builder import Counter
 from taskx.workspace.index.index import Index
-from taskx.workspace.index.journal import Journal
+from taskx.workspace.index.journal import Journal, collect
 from taskx.workspace.index.rows import BUDGET
 from taskx.workspace.index.snapshot import Snapshot
 from taskx.workspace.index.store import Store
@@ -185,19 +186,42 @@ def test_a_cancelled_open_ends_soon_and_leaves_nothing(tmp_path: Path) -> None:
     assert index.snapshot.n_files == 0
 
 
-def test_a_file_that_killed_a_process_is_spared(tmp_path: Path) -> None:
+def die_over(index: Index, path: bytes) -> None:
+    """Leaves a journal as the death of a process leaves it: unlocked, not removed."""
+    journal = Journal(index.store.folder if index.store else None, 1)
+    slot = journal.slot(0)
+    journal.begin(0, path)
+    slot[0] = 0
+    del slot
+    journal._map.close()
+    os.close(journal._descriptor)
+
+
+def test_a_file_at_hand_when_a_process_was_killed_once_is_parsed_again(tmp_path: Path) -> None:
+    root, base = tmp_path / "tree", tmp_path / "cache"
+    make_tree(root, 5)
+    whole = view(opened(root).snapshot)
+    for _ in range(3):  # also again and again
+        index = index_of(root, base)
+        die_over(index, b"pack01/m1.py")
+        index.open(CancelFlag(), Counter())
+        index.close()
+        assert index._strikes == {}
+        assert view(index.snapshot) == whole
+        assert index.store is not None
+        assert json.loads((index.store.folder / "suspects.json").read_bytes()) == {}
+        (index.store.folder / "current.json").unlink(missing_ok=True)
+
+
+def test_a_file_that_kills_again_is_spared(tmp_path: Path) -> None:
     root, base = tmp_path / "tree", tmp_path / "cache"
     make_tree(root, 5)
     index = index_of(root, base)
-    for strikes, n_files, symbols in ((1, 5, 0), (2, 4, None)):
-        journal = Journal(index.store.folder if index.store else None, 1)
-        slot = journal.slot(0)
-        journal.begin(0, b"pack01/m1.py")
-        slot[0] = 0
-        del slot
-        # As death leaves it: unlocked, not removed.
-        journal._map.close()
-        os.close(journal._descriptor)
+    die_over(index, b"pack01/m1.py")
+    assert index.store is not None
+    assert collect(index.store.folder, index.root) == {b"pack01/m1.py": 1}
+    for strikes, n_files, symbols in ((2, 5, 0), (3, 4, None)):
+        die_over(index, b"pack01/m1.py")
         index = index_of(root, base)
         index.open(CancelFlag(), Counter())
         index.close()
