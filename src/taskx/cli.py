@@ -181,12 +181,7 @@ def _serve(arguments: Arguments, environment: Mapping[str, str]) -> int:
 def _settings(arguments: Arguments, environment: Mapping[str, str]) -> Settings:
     """Reads the configuration. Raises ConfigError."""
     settings = Settings()
-    path = arguments.config or environment.get("TASK_X_CONFIG")
-    if path is None:
-        default = config.default_path(environment)
-        path = default if os.path.exists(default) else None
-    if path is not None:
-        settings.config = config.load(path)
+    settings.config = config.find(environment, arguments.config)
     settings.profile, settings.api_key = config.select_profile(
         settings.config, arguments.profile, environment
     )
@@ -308,13 +303,21 @@ def _taskx(argv: list[str]) -> int:
 
     try:
         code: int = arguments.run(arguments)
+        sys.stdout.flush()  # while it can still be told that nobody takes it
     except TaskxError as error:
         sys.stderr.write(f"taskx: {error.message}\n")
         return EXIT_ERROR
+    except ConfigError as error:
+        sys.stderr.write(f"taskx: {error}\n")
+        return EXIT_CONFIG
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else EXIT_ERROR
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return EXIT_CLEAN
+    except OSError as error:
+        place = error.filename or "standard output"
+        sys.stderr.write(f"taskx: {place}: {error.strerror or error}\n")
+        return EXIT_ERROR
     return code

@@ -108,6 +108,19 @@ def load(path: str) -> Config:
     return _config(path, tables)
 
 
+def find(environment: Mapping[str, str], named: str | None = None) -> Config:
+    """The configuration in force: the named file, else TASK_X_CONFIG's, else the default one's.
+
+    Without any file it is empty. Raises ConfigError.
+    """
+    path = named or environment.get("TASK_X_CONFIG")
+    if path is None:
+        path = default_path(environment)
+        if not os.path.exists(path):
+            return Config()
+    return load(path)
+
+
 def select_profile(
     config: Config, name: str | None, environment: Mapping[str, str]
 ) -> tuple[Profile | None, str | None]:
@@ -179,6 +192,8 @@ LIMITS: dict[str, int] = {
     "compactPercent": 1,
     "maxRetries": 0,
 }
+# The most they may be; the others have the protocol's bound of whole numbers.
+MOST: dict[str, int] = {"maxParallel": 8, "maxRetries": 20}
 
 
 def _config(path: str, tables: dict[str, Any]) -> Config:
@@ -198,6 +213,8 @@ def _config(path: str, tables: dict[str, Any]) -> Config:
         if value is not None:
             if value < least:
                 raise limits.error(key, f"expected a number >= {least}")
+            if value > MOST.get(key, 2**53 - 1):
+                raise limits.error(key, f"expected a number <= {MOST.get(key, 2**53 - 1)}")
             config.limits[key] = value
     limits.end()
     for index, entry in enumerate(top.take("prices", list, "an array of tables") or []):

@@ -358,3 +358,27 @@ def test_L6_cancelling_a_run_withdraws_its_question(tmp_path: Path, root: Path) 
     assert not (root / "one.txt").exists()
     assert stored["summary"]["status"] == "cancelled"
     assert stored["messages"][-1]["content"][0]["type"] == "toolResult"
+
+
+def test_A01_limits_and_prices_of_the_configuration_hold_where_the_request_is_silent(
+    tmp_path: Path, root: Path
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        "[limits]\nmaxIterations = 2\nmaxToolCalls = 7\n"
+        "[[prices]]\nmodel = 'claude'\ninputPerMtok = 3\noutputPerMtok = 15\n"
+    )
+    read = call("read_file", path="app.py")
+    with Runtime("--config", str(path), environment={"NO_PROXY": "127.0.0.1"}) as process:
+        process.initialize()
+        process.result("workspace/open", {"root": str(root)})
+        with Model(*(calls(read) for _ in range(3))) as model:
+            summary = Task(process, model, "look around").summary()
+        assert (summary["iterations"], summary["toolCalls"]) == (2, 2)
+        assert summary["metrics"]["costUsd"] == pytest.approx(200 * 3e-6 + 20 * 15e-6)
+        with Model(*(calls(read) for _ in range(4))) as model:
+            prices = [{"model": "claude", "inputPerMtok": 0, "outputPerMtok": 0}]
+            asked = {"maxIterations": 3}
+            summary = Task(process, model, "look", prices=prices, limits=asked).summary()
+        assert summary["iterations"] == 3
+        assert summary["metrics"]["costUsd"] == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +82,7 @@ def test_X06_switched_off_is_exit_5_before_configuration_is_read(tmp_path: Path)
         ("[limits]\nmaxIterations = 0", "limits.maxIterations: expected a number >= 1"),
         ("[limits]\nmaxIterations = true", "limits.maxIterations: expected a number"),
         ("[limits]\nmaxFun = 1", "limits.maxFun: unknown key"),
+        ("[limits]\nmaxParallel = 9", "limits.maxParallel: expected a number <= 8"),
         ("[[prices]]\nmodel = 'a'", "prices[0].inputPerMtok"),
         ("[bench]\nbaseline = 1", "bench.baseline: expected a string"),
         ("[profiles.a]\nkind = 'ollama'", "profiles.a.model: missing"),
@@ -131,8 +134,9 @@ def test_X04_a_data_dir_that_cannot_be_used_is_exit_3(tmp_path: Path) -> None:
     code, stderr = ends("--data-dir", str(file), "--session", "s")
     assert code == 3
     assert str(file) in stderr
-    with Runtime("--data-dir", str(file)) as runtime:
-        assert "dataDir" in runtime.error("initialize", {"protocolVersion": 1})["message"]
+    code, stderr = ends("--data-dir", str(file / "below"))
+    assert code == 3
+    assert str(file) in stderr
 
 
 def test_X04_a_good_configuration_serves(tmp_path: Path) -> None:
@@ -238,3 +242,48 @@ def test_closed_standard_streams_are_survived(closed: str) -> None:
         check=False,
     )
     assert done.returncode == 0
+
+
+def command(*arguments: str, stdout: str | None = None, **environment: str) -> tuple[int, str, str]:
+    """A command for people: exit code, stdout and stderr."""
+    kept = {name: value for name, value in os.environ.items() if "TASK_X" not in name}
+    with open(stdout or os.devnull, "wb") as sink:
+        done = subprocess.run(
+            [sys.executable, "-c", "from taskx.cli import taskx; taskx()", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=sink if stdout else subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**kept, "XDG_CONFIG_HOME": os.devnull, "TASK_X_CACHE": "off", **environment},
+            check=False,
+        )
+    return done.returncode, done.stdout or "", done.stderr
+
+
+def test_X04_commands_for_people_hold_to_the_configuration(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    (root / "dist").mkdir(parents=True)
+    (root / "a.py").write_text("def wanted(): pass\n")
+    (root / "dist" / "b.py").write_text("def wanted(): pass\n")
+    path = tmp_path / "config.toml"
+    path.write_text('exclude = ["dist/"]\n')
+    arguments = ("symbols", "wanted", "--json", "--root", str(root))
+    code, out, _ = command(*arguments)
+    assert (code, out.count('"wanted"')) == (0, 2)
+    code, out, _ = command(*arguments, TASK_X_CONFIG=str(path))
+    assert (code, out.count('"wanted"')) == (0, 1)
+    path.write_text("colour = 1\n")
+    code, _, stderr = command(*arguments, TASK_X_CONFIG=str(path))
+    assert code == 3
+    assert f"{path}: colour: unknown key" in stderr
+    code, out, _ = command("doctor", "--json", TASK_X_CONFIG=str(path))
+    assert code == 1
+    assert any("colour: unknown key" in problem for problem in json.loads(out)["problems"])
+
+
+def test_X01_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    code, _, stderr = command("schema", "--json", stdout="/dev/full")
+    assert code == 1
+    assert "No space left on device" in stderr
+    assert "Traceback" not in stderr

@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from taskx.engines.agent import opening, records
+from taskx.engines.agent.defaults import filled
 from taskx.engines.agent.running import Running
 from taskx.errors import InvalidParams
 from taskx.fronts.runtime.dispatch import Context
@@ -59,6 +60,7 @@ class PeerClient:
 
 async def run(context: Context, params: AgentRunParams) -> Summary:
     task_id = params.task_id if isinstance(params.task_id, str) else opening.new_task_id()
+    params = filled(params, context.app.config.limits, context.app.config.prices)
     # Before anything is awaited: of two requests with one id the first gets it.
     if task_id in running(context):
         raise InvalidParams(f"params.taskId: task {task_id} is running already")

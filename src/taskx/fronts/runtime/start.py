@@ -7,6 +7,7 @@ loop, which gives the same answers through the same `lifecycle.initialize`.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -52,6 +53,10 @@ def serve(settings: Settings) -> int:
     """
     signals = _Signals()
     session = None
+    if settings.data_dir is not None:
+        os.makedirs(settings.data_dir, 0o700, exist_ok=True)
+        if not os.access(settings.data_dir, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), settings.data_dir)
     if settings.data_dir is not None and settings.session_id is not None:
         session = record.Session(settings.session_id, settings.data_dir)
     launch = Launch(settings, session)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
@@ -108,17 +107,7 @@ def settings(arguments: Namespace) -> dict[str, str]:
 
 
 def _profile(arguments: Namespace, name: str) -> tuple[dict[str, str], str | None]:
-    path = (
-        arguments.config
-        or arguments.environment.get("TASK_X_CONFIG")
-        or configuration.default_path(arguments.environment)
-    )
-    profiles: dict[str, configuration.Profile] = {}
-    if arguments.config or os.path.exists(path):
-        try:
-            profiles = configuration.load(path).profiles
-        except configuration.ConfigError as error:
-            fail(str(error), 3)
+    profiles = configuration.find(arguments.environment, arguments.config).profiles
     found = profiles.get(name)
     if found is None:
         known = ", ".join([*KEY_VARIABLES, *sorted(profiles)])

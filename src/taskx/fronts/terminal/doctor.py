@@ -7,11 +7,13 @@ import platform
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
 import taskx
+from taskx import config
 from taskx.fronts.terminal.output import print_json, size
 
 EXAMPLE = "example: taskx doctor --json"
@@ -34,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Exit code 0 when nothing is wrong, 1 when something is."""
-    findings = examine(arguments.cache_dir)
+    findings = examine(arguments.cache_dir, arguments.environment)
     if arguments.json:
         print_json(findings)
     else:
@@ -42,7 +44,7 @@ def run(arguments: Namespace) -> int:
     return 1 if findings["problems"] else 0
 
 
-def examine(cache_dir: str | None) -> dict[str, Any]:
+def examine(cache_dir: str | None, environment: Mapping[str, str]) -> dict[str, Any]:
     problems: list[str] = []
     return {
         "taskx": taskx.__version__,
@@ -55,6 +57,7 @@ def examine(cache_dir: str | None) -> dict[str, Any]:
         "sandbox": sandbox_state(problems),
         "programs": {name: shutil.which(name) for name in ("git", "bwrap", "rg", "claude")},
         "cache": cache_state(cache_dir, problems),
+        "configuration": configuration_path(environment, problems),
         "problems": problems,
     }
 
@@ -108,6 +111,15 @@ def sandbox_state(problems: list[str]) -> str:
     return kind
 
 
+def configuration_path(environment: Mapping[str, str], problems: list[str]) -> str | None:
+    """The configuration file in force, whether it can be used or not."""
+    try:
+        return config.find(environment).path
+    except config.ConfigError as error:
+        problems.append(f"{error}: until then the runtime ends with exit code 3")
+        return environment.get("TASK_X_CONFIG") or config.default_path(environment)
+
+
 def cache_state(cache_dir: str | None, problems: list[str]) -> dict[str, Any]:
     if cache_dir is None:
         return {"path": None, "bytes": 0, "indexes": 0}
@@ -147,6 +159,7 @@ def show(findings: dict[str, Any]) -> None:
     cache = findings["cache"]
     place = cache["path"] or "switched off by TASK_X_CACHE=off"
     print(f"  cache       {place} ({cache['indexes']} indexes, {size(cache['bytes'])})")
+    print(f"  config      {findings['configuration'] or 'no file'}")
     for name, path in findings["programs"].items():
         print(f"  {name:<11} {path or 'not found'}")
     if findings["problems"]:

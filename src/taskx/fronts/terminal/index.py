@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from taskx.fronts.terminal.output import count, duration, fail, print_json, size
-from taskx.fronts.terminal.workspace import add_root, with_workspace
+from taskx.fronts.terminal.workspace import add_root, excludes, with_workspace
 
 if TYPE_CHECKING:
     from taskx.protocol.workspace import Summary
@@ -68,7 +68,7 @@ def take_over(arguments: Namespace) -> None:
     if arguments.no_cache or arguments.cache_dir is None:
         fail("--import needs the cache: leave out --no-cache and TASK_X_CACHE=off")
     root = os.fsencode(os.path.realpath(arguments.root))
-    options = ScanOptions(exclude=tuple(arguments.exclude), environ=arguments.environment)
+    options = ScanOptions(exclude=excludes(arguments), environ=arguments.environment)
     try:
         kept = import_into_cache(Path(arguments.import_), root, options, Path(arguments.cache_dir))
     except Damaged as error:

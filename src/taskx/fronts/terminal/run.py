@@ -71,7 +71,8 @@ async def _run(
         session = Session(fresh_id(), settings.data_dir)
     except (OSError, LeaseTaken) as error:
         fail(f"--data-dir: {error}", code=3)
-    app = App(settings, settings.data_dir, not arguments.no_sandbox, session)
+    sandbox = settings.config.sandbox and not arguments.no_sandbox
+    app = App(settings, settings.data_dir, sandbox, session)
     try:
         async with workspace.opened(root, arguments) as opened:
             app.workspace = opened
@@ -89,9 +90,10 @@ async def _run(
 
 
 def _settings(arguments: Namespace) -> Any:
-    from taskx.config import Settings
+    from taskx.config import Settings, find
 
     settings = Settings()
+    settings.config = find(arguments.environment, arguments.config)
     if arguments.data_dir is not None:
         settings.data_dir = os.path.abspath(arguments.data_dir)
     settings.environment = arguments.environment
@@ -129,9 +131,10 @@ def _params(arguments: Namespace, provider: ProviderConfig) -> AgentRunParams:
 async def _task(app: App, arguments: Namespace, provider: ProviderConfig) -> Summary:
     """The task from its start to its summary. A cancelled one is saved before this raises."""
     from taskx.engines.agent import opening
+    from taskx.engines.agent.defaults import filled
     from taskx.fronts.terminal.task_view import JsonView, Person, TextView
 
-    params = _params(arguments, provider)
+    params = filled(_params(arguments, provider), app.config.limits, app.config.prices)
     services = await asyncio.to_thread(app.agent_services)
     task_id = params.task_id if isinstance(params.task_id, str) else opening.new_task_id()
     log = app.tools.edits(services.root)

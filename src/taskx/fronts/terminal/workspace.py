@@ -37,6 +37,14 @@ def add_root(parser: ArgumentParser, *, positional: bool = False) -> None:
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
 
 
+def excludes(arguments: Any) -> tuple[str, ...]:
+    """Patterns of the configuration and of the arguments. Raises ConfigError."""
+    from taskx import config
+
+    named = getattr(arguments, "config", None)  # only some commands have --config
+    return (*config.find(arguments.environment, named).exclude, *arguments.exclude)
+
+
 @asynccontextmanager
 async def opened(root: Path, arguments: Any) -> AsyncIterator[Workspace]:
     """The open workspace; closed, with its cache written, when the block ends."""
@@ -46,7 +54,7 @@ async def opened(root: Path, arguments: Any) -> AsyncIterator[Workspace]:
     with progress_line(sys.stderr) as emit:
         workspace = await Workspace.open(
             root,
-            exclude=arguments.exclude,
+            exclude=excludes(arguments),
             emit=emit,
             cache=arguments.cache_dir is not None and not arguments.no_cache,
             cache_dir=Path(arguments.cache_dir) if arguments.cache_dir is not None else None,
