@@ -38,6 +38,8 @@ def runtime(tmp_path: Path, root: Path) -> Iterator[Runtime]:
         process.result("workspace/open", {"root": str(root)})
         yield process
         assert "Traceback" not in process.stderr(), process.stderr()
+    folders = [path for path in (tmp_path / "data").rglob("*") if path.is_dir()]
+    assert {path.stat().st_mode & 0o777 for path in folders} <= {0o700}
 
 
 def test_A01_a_task_reads_edits_and_reports(runtime: Runtime, root: Path) -> None:

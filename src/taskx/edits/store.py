@@ -105,7 +105,8 @@ class DiskStore:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
         self.folder = data_dir / "checkpoints" / name
         self._contents = self.folder / "contents"
-        self._contents.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for private in (data_dir / "checkpoints", self.folder, self._contents):
+            private.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._journal = self.folder / "log"
         self._root = str(root)
         self._offset = 0

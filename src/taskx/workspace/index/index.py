@@ -97,6 +97,7 @@ class Index:
         self._threads = threads or min(8, os.cpu_count() or 1)
         self._strikes: dict[bytes, int] = {}
         self._journal: Journal | None = None
+        self._told = False  # that the store cannot be written
         self._small = Analyzers(new_analyzer)
 
     @property
@@ -372,7 +373,9 @@ class Index:
                 self.store.drop_old()
             return done
         except OSError as error:
-            log.warning("the index is not kept on disk: %s", error)
+            if not self._told:
+                log.warning("the index is not kept on disk: %s", error)
+            self._told = True
             return False
 
 

@@ -38,8 +38,10 @@ class Journal:
         self._descriptor = -1
         size = SLOT * workers
         if folder is not None:
+            from taskx.workspace.index.store import make_private
+
             with contextlib.suppress(OSError):
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                make_private(folder)
                 path = folder / f"journal-{secrets.token_hex(8)}"
                 self._descriptor = os.open(
                     path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600
