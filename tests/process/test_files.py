@@ -82,6 +82,38 @@ def test_W13_rows_60_to_75_hostile_trees_open_with_the_files_git_would_show(
     assert summary["project"]["git"] == {"branch": "main", "head": None, "dirty": False}
 
 
+def test_W07_W12_every_question_takes_the_same_forms_of_a_path(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    """Relative, with dots, absolute, and as replies show a name that is not UTF-8."""
+    root = tmp_path / "tree"
+    source = "def here():\n    pass\n"
+    user = "from sub.a import here\n\nhere()\n"
+    write(
+        root, {"sub/__init__.py": "", "sub/a.py": source, "b.py": user, b"sub/caf\xe9.py": source}
+    )
+    opened(runtime, root)
+    for given in ("sub/a.py", "./sub/../sub//a.py", str(root / "sub" / "a.py")):
+        assert runtime.result("workspace/outline", {"path": given})["path"] == "sub/a.py"
+        links = runtime.result("graph/file", {"path": given})
+        assert (links["path"], links["usedBy"][0]["path"]) == ("sub/a.py", "b.py")
+        assert runtime.result("graph/impact", {"paths": [given]})["files"][0]["path"] == "b.py"
+        focused = runtime.result("context/retrieve", {"query": "here", "focusPaths": [given]})
+        assert focused["retrieval"]["snippets"][0]["path"] == "sub/a.py"
+    odd = "sub/caf\ufffd.py"
+    outline = runtime.result("workspace/outline", {"path": odd})
+    assert (outline["path"], outline["symbols"][0]["name"]) == (odd, "here")
+    assert runtime.result("graph/file", {"path": odd})["path"] == odd
+    for method, params in (
+        ("workspace/outline", {"path": "../tree2/a.py"}),
+        ("graph/file", {"path": "/etc/passwd"}),
+        ("graph/impact", {"paths": ["sub/../../x"]}),
+    ):
+        error = runtime.error(method, params)
+        assert error["code"] == -32602
+        assert "outside the workspace" in error["message"]
+
+
 def test_W13_tracked_files_are_indexed_though_ignored(runtime: Runtime, tmp_path: Path) -> None:
     root = tmp_path / "tree"
     write(root, {".gitignore": "gen/\n", "gen/kept.py": "def kept(): pass\n", "gen/other.py": ""})

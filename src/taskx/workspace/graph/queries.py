@@ -109,20 +109,10 @@ def _kind(what: int) -> EdgeKind:
 
 def clean_path(graph: Graph, path: str, field: str) -> str:
     """A path of the tree as given by a client: relative, or absolute below the root."""
-    root = graph.snapshot.root.decode("utf-8", "surrogateescape").rstrip("/")
-    if path.startswith("/"):
-        if path.rstrip("/") != root and not path.startswith(root + "/"):
-            raise InvalidParams(f"{field}: {path!r} lies outside the workspace")
-        path = path[len(root) :]
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            if not parts:
-                raise InvalidParams(f"{field}: {path!r} lies outside the workspace")
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
+    found = graph.snapshot.tree_path(path)
+    if found is None:
+        raise InvalidParams(f"{field}: {path!r} lies outside the workspace")
+    return found
 
 
 class View:
@@ -273,8 +263,7 @@ def _focused(view: View, focus: str, depth: int) -> dict[int, int]:
 
 def file_links(graph: Graph, path: str) -> FileResult:
     """What one file needs and who needs it. Raises InvalidParams when it is not indexed."""
-    path = clean_path(graph, path, "path")
-    node = graph.node_of(path)
+    node = graph.node_of(clean_path(graph, path, "path"))
     if node is None or node >= graph.n_nodes:
         raise InvalidParams(f"path: {path!r} is not an indexed file")
     names = graph.linked_names([node])

@@ -109,6 +109,32 @@ class Snapshot:
         """Relative to the root; bytes that are not UTF-8 become replacement characters."""
         return self.path_bytes(fid).decode("utf-8", "replace")
 
+    def tree_path(self, given: str) -> str | None:
+        """The path in the tree that a client means: relative, or absolute below the root.
+
+        A file whose name is not UTF-8 is meant by the replacement characters that `path` shows; its
+        bytes come back as surrogates. None when the path lies outside the root.
+        """
+        root = self.root.decode("utf-8", "surrogateescape").rstrip("/")
+        if given.startswith("/"):
+            if given.rstrip("/") != root and not given.startswith(root + "/"):
+                return None
+            given = given[len(root) :]
+        parts: list[str] = []
+        for part in given.split("/"):
+            if part == "..":
+                if not parts:
+                    return None
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
+        path = "/".join(parts)
+        if "\ufffd" in path and self.file_id(path) is None:
+            fid = next((fid for fid in self.file_ids() if self.path(fid) == path), None)
+            if fid is not None:
+                return self.path_bytes(fid).decode("utf-8", "surrogateescape")
+        return path
+
     def file_id(self, path: str | bytes) -> int | None:
         raw = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         for at in range(len(self.segments) - 1, -1, -1):

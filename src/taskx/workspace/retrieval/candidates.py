@@ -83,14 +83,17 @@ def first_at(segment: Segment, prefix: bytes) -> int:
 def in_focus(snapshot: Snapshot, focus: list[str]) -> list[int]:
     """Files of the focus: each path a file, or a folder of which the first files count."""
     found: list[int] = []
-    root = snapshot.root.decode("utf-8", "surrogateescape").rstrip("/") + "/"
     for path in focus:
-        relative = path.replace("\\", "/").removeprefix(root).strip("/")
+        relative = snapshot.tree_path(path.replace("\\", "/"))
+        if relative is None:
+            continue
         fid = snapshot.file_id(relative)
         if fid is not None:
             found.append(fid)
             continue
-        prefix = b"" if relative in ("", ".") else relative.encode("utf-8", "replace") + b"/"
+        prefix = (
+            b"" if relative in ("", ".") else relative.encode("utf-8", "surrogateescape") + b"/"
+        )
         for base, segment in zip(snapshot.bases, snapshot.segments, strict=True):
             start = first_at(segment, prefix)
             for index in range(start, min(start + FROM_FOCUS, segment.n_files)):

@@ -102,11 +102,12 @@ def describe(snapshot: Snapshot, symbol: Symbol, score: float, inside: str) -> F
 
 def outline(snapshot: Snapshot, path: str) -> OutlineResult:
     """The symbols of a file as a tree. Raises InvalidParams when it is not indexed."""
-    root = snapshot.root.decode("utf-8", "surrogateescape").rstrip("/") + "/"
-    relative = path.removeprefix(root).removeprefix("./")
+    relative = snapshot.tree_path(path)
+    if relative is None:
+        raise InvalidParams(f"path: {path!r} lies outside the workspace")
     fid = snapshot.file_id(relative)
     if fid is None:
-        raise InvalidParams(f"path: not an indexed file: {path}")
+        raise InvalidParams(f"path: {path!r} is not an indexed file")
     symbols = snapshot.symbols_of(fid)
     children: dict[int, list[Symbol]] = {}
     rows = {symbol.row for symbol in symbols}
@@ -114,7 +115,7 @@ def outline(snapshot: Snapshot, path: str) -> OutlineResult:
         parent = symbol.parent if symbol.parent in rows else -1
         children.setdefault(parent, []).append(symbol)
     return OutlineResult(
-        path=relative,
+        path=snapshot.path(fid),
         language=LANGUAGES[snapshot.language(fid)].name,
         symbols=branches(children, -1, 0),
     )
