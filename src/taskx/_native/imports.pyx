@@ -93,32 +93,32 @@ cdef Text content(const State *s, int32_t i) noexcept nogil:
 
 
 cdef inline bint is_word(const State *s, int32_t i, const char *word) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_IDENT and s.t[i].len == strlen(word) and memcmp(
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT and s.t[i].len == strlen(word) and memcmp(
         s.src + s.t[i].off, word, s.t[i].len) == 0
 
 
 cdef inline bint is_ident(const State *s, int32_t i) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_IDENT
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT
 
 
 cdef inline bint is_kw(const State *s, int32_t i, uint8_t kw) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch & 127) == kw
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch & 127) == kw
 
 
 cdef inline bint is_punct(const State *s, int32_t i, uint8_t c) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_PUNCT and s.t[i].ch == c
+    return 0 <= i < s.n and s.t[i].kind == T_PUNCT and s.t[i].ch == c
 
 
 cdef inline bint is_open(const State *s, int32_t i, uint8_t c) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_OPEN and s.t[i].ch == c
+    return 0 <= i < s.n and s.t[i].kind == T_OPEN and s.t[i].ch == c
 
 
 cdef inline bint is_string(const State *s, int32_t i) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_STRING and not s.t[i].flags & TF_TEXT
+    return 0 <= i < s.n and s.t[i].kind == T_STRING and not s.t[i].flags & TF_TEXT
 
 
 cdef inline bint starts_line(const State *s, int32_t i) noexcept nogil:
-    return i < s.n and s.t[i].flags & TF_FIRST != 0
+    return 0 <= i < s.n and s.t[i].flags & TF_FIRST != 0
 
 
 cdef inline bint after_member(const State *s, int32_t i) noexcept nogil:

@@ -75,19 +75,19 @@ ctypedef struct State:
 
 
 cdef inline bint is_kw(const State *s, int32_t i, uint8_t kw) noexcept nogil:
-    return s.t[i].kind == T_IDENT and (s.t[i].ch & 127) == kw
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch & 127) == kw
 
 
 cdef inline bint is_name(const State *s, int32_t i) noexcept nogil:
-    return s.t[i].kind == T_IDENT and (s.t[i].ch == 0 or s.t[i].ch >= KW_SOFT)
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch == 0 or s.t[i].ch >= KW_SOFT)
 
 
 cdef inline bint is_punct(const State *s, int32_t i, uint8_t c) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_PUNCT and s.t[i].ch == c
+    return 0 <= i < s.n and s.t[i].kind == T_PUNCT and s.t[i].ch == c
 
 
 cdef inline bint is_open(const State *s, int32_t i, uint8_t c) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_OPEN and s.t[i].ch == c
+    return 0 <= i < s.n and s.t[i].kind == T_OPEN and s.t[i].ch == c
 
 
 cdef bint shouts(const State *s, int32_t i) noexcept nogil:

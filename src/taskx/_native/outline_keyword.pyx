@@ -31,15 +31,15 @@ cdef inline bint is_punct(const State *s, int32_t i, uint8_t c) noexcept nogil:
 
 
 cdef inline bint is_open(const State *s, int32_t i, uint8_t c) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_OPEN and s.t[i].ch == c
+    return 0 <= i < s.n and s.t[i].kind == T_OPEN and s.t[i].ch == c
 
 
 cdef inline bint is_ident(const State *s, int32_t i) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_IDENT
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT
 
 
 cdef inline bint is_name(const State *s, int32_t i) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch == 0 or s.t[i].ch >= KW_SOFT)
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch == 0 or s.t[i].ch >= KW_SOFT)
 
 
 cdef inline uint8_t word(const State *s, int32_t i) noexcept nogil:

@@ -32,11 +32,11 @@ ctypedef struct State:
 
 
 cdef inline bint is_punct(const State *s, int32_t i, uint8_t c) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_PUNCT and s.t[i].ch == c
+    return 0 <= i < s.n and s.t[i].kind == T_PUNCT and s.t[i].ch == c
 
 
 cdef inline bint is_name(const State *s, int32_t i) noexcept nogil:
-    return i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch == 0 or s.t[i].ch >= KW_SOFT)
+    return 0 <= i < s.n and s.t[i].kind == T_IDENT and (s.t[i].ch == 0 or s.t[i].ch >= KW_SOFT)
 
 
 cdef uint32_t column_of(const Work *w, uint32_t off) noexcept nogil:
