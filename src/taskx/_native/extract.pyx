@@ -294,13 +294,24 @@ cdef bint is_public(const Grammar *g, const Work *w, uint32_t start, uint32_t at
     return True
 
 
+cdef inline uint8_t role_of(const Grammar *g, TSNode node) noexcept nogil:
+    """What a node's type is to a name. An ERROR has the number 65535, beyond every table."""
+    cdef uint32_t symbol = ts_node_symbol(node)
+    return g.roles[symbol] if symbol < g.n_symbols else 0
+
+
+cdef inline bint in_set(const Grammar *g, const uint8_t *types, TSNode node) noexcept nogil:
+    cdef uint32_t symbol = ts_node_symbol(node)
+    return types != NULL and symbol < g.n_symbols and types[symbol]
+
+
 cdef TSNode last_name(const Grammar *g, TSNode node) noexcept nogil:
     """The last identifier of a qualified name, by going down its last named children."""
     cdef int _step
     cdef uint32_t n
     cdef TSNode child
     for _step in range(MAX_UNWRAP):
-        if g.roles[ts_node_symbol(node)] & ROLE_NAME:
+        if role_of(g, node) & ROLE_NAME:
             return node
         n = ts_node_named_child_count(node)
         if n == 0:
@@ -314,11 +325,11 @@ cdef TSNode first_name(const Grammar *g, TSNode node) noexcept nogil:
     """The node itself when it is a name, else its first child that is one."""
     cdef uint32_t i, n = ts_node_named_child_count(node)
     cdef TSNode child
-    if g.roles[ts_node_symbol(node)] & ROLE_NAME:
+    if role_of(g, node) & ROLE_NAME:
         return node
     for i in range(n if n < MAX_CHILDREN else MAX_CHILDREN):
         child = ts_node_named_child(node, i)
-        if g.roles[ts_node_symbol(child)] & ROLE_NAME:
+        if role_of(g, child) & ROLE_NAME:
             return child
     return last_name(g, node)
 
@@ -330,7 +341,7 @@ cdef TSNode type_base(const Grammar *g, TSNode node) noexcept nogil:
     cdef TSNode child, found
     cdef const char *kind
     for _step in range(MAX_UNWRAP):
-        if g.roles[ts_node_symbol(node)] & ROLE_NAME:
+        if role_of(g, node) & ROLE_NAME:
             return node
         found = ts_node_child_by_field_id(node, g.name_field) if g.name_field else ts_node_child(
             node, 0x7fffffff)
@@ -341,7 +352,7 @@ cdef TSNode type_base(const Grammar *g, TSNode node) noexcept nogil:
             found = ts_node_named_child(node, 0)
             for i in range(n if n < 8 else 8):
                 child = ts_node_named_child(node, i)
-                if g.roles[ts_node_symbol(child)] & ROLE_NAME:
+                if role_of(g, child) & ROLE_NAME:
                     found = child
                     break
                 kind = ts_node_type(child)
@@ -430,7 +441,7 @@ cdef uint8_t declarator_kind(Walk *k, TSNode node, TSNode *name, uint8_t *flags)
     cdef uint8_t role
     cdef bint call = False, pointer_to = False
     for _step in range(MAX_UNWRAP):
-        role = g.roles[ts_node_symbol(d)]
+        role = role_of(g, d)
         if role & ROLE_NAME or role & ROLE_OPERATOR_NAME:
             name[0] = d
             return KIND_FUNCTION if call and not pointer_to else KIND_VARIABLE
@@ -544,17 +555,17 @@ cdef int32_t elixir_call(Walk *k, TSNode node, uint8_t *flags) noexcept nogil:
         for _step in range(6):
             if ts_node_is_null(name):
                 return -1
-            if g.roles[ts_node_symbol(name)] & ROLE_NAME:
+            if role_of(g, name) & ROLE_NAME:
                 break
             inner = ts_node_child_by_field_id(name, g.target_field)
             if ts_node_is_null(inner):
                 inner = ts_node_child_by_field_id(name, g.left_field)
             if ts_node_is_null(inner):
-                if g.roles[ts_node_symbol(name)] & ROLE_OPERATOR_NAME:
+                if role_of(g, name) & ROLE_OPERATOR_NAME:
                     return -1
                 inner = ts_node_named_child(name, 0)
             name = inner
-        if not (g.roles[ts_node_symbol(name)] & ROLE_NAME):
+        if not (role_of(g, name) & ROLE_NAME):
             return -1
         if w.n_syms:
             # Clauses of one function are one symbol.
@@ -580,7 +591,7 @@ cdef uint8_t js_value_kind(Walk *k, TSNode value, uint8_t *flags) noexcept nogil
     cdef uint8_t role
     if ts_node_is_null(value):
         return 0
-    role = k.g.roles[ts_node_symbol(value)]
+    role = role_of(k.g, value)
     if role & ROLE_FUNCTION_VALUE:
         flags[0] = RULE_FUNCTION
         return KIND_FUNCTION
@@ -667,7 +678,7 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
         n = ts_node_named_child_count(node)
         for i in range(n if n < MAX_CHILDREN else MAX_CHILDREN):
             child = ts_node_named_child(node, i)
-            if types != NULL and types[ts_node_symbol(child)]:
+            if in_set(g, types, child):
                 if rule.flags & RULE_FUNCTION and has_body(g, node):
                     sym_flags |= SYM_BODY
                 return emit(k, node, first_name(g, child), kind, sym_flags)
@@ -676,7 +687,7 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
         n = ts_node_named_child_count(node)
         for i in range(n if n < MAX_CHILDREN else MAX_CHILDREN):
             child = ts_node_named_child(node, i)
-            if types != NULL and types[ts_node_symbol(child)]:
+            if in_set(g, types, child):
                 index = emit(k, node, child, kind, sym_flags)
         return index
     if how == HOW_EACH:
@@ -706,7 +717,7 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
         kind = js_value_kind(k, value, flags)
         if kind == KIND_FUNCTION or kind == KIND_CLASS:
             sym_flags |= SYM_BODY
-        if not (g.roles[ts_node_symbol(name)] & ROLE_NAME):
+        if not (role_of(g, name) & ROLE_NAME):
             if kind == 0 or (rule.kind == KIND_VARIABLE and g.lang != LANG_LUA):
                 return -1
             if g.lang == LANG_LUA:
@@ -714,7 +725,7 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
                 return emit(k, node, name, kind, sym_flags)
             # exports.f = function, A.prototype.f = function
             child = ts_node_child_by_field_id(name, g.property_field) if g.property_field else name
-            if ts_node_is_null(child) or not (g.roles[ts_node_symbol(child)] & ROLE_NAME):
+            if ts_node_is_null(child) or not (role_of(g, child) & ROLE_NAME):
                 return -1
             name = child
         if kind == 0:
@@ -735,14 +746,14 @@ cdef int32_t define(Walk *k, TSNode node, const Rule *rule, uint8_t *flags) noex
         name = ts_node_child_by_field_id(node, g.left_field)
         if ts_node_is_null(name):
             return -1
-        if g.roles[ts_node_symbol(name)] & ROLE_NAME:
+        if role_of(g, name) & ROLE_NAME:
             emit_assigned(k, node, name)
         else:
             n = ts_node_named_child_count(name)
-            if n > 1 and types != NULL and types[ts_node_symbol(name)]:
+            if n > 1 and in_set(g, types, name):
                 for i in range(n if n < MAX_CHILDREN else MAX_CHILDREN):
                     child = ts_node_named_child(name, i)
-                    if g.roles[ts_node_symbol(child)] & ROLE_NAME:
+                    if role_of(g, child) & ROLE_NAME:
                         emit_assigned(k, node, child)
         return -1
     return -1
