@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from taskx.edits.files import digest_of
 from taskx.errors import ToolError
+from taskx.private_files import make_private_folder, write_atomically
 
 VERSION = 1
 LOCK_TIMEOUT_S = 10
@@ -105,8 +106,7 @@ class DiskStore:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
         self.folder = data_dir / "checkpoints" / name
         self._contents = self.folder / "contents"
-        for private in (data_dir / "checkpoints", self.folder, self._contents):
-            private.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._contents)
         self._journal = self.folder / "log"
         self._root = str(root)
         self._offset = 0
@@ -237,19 +237,3 @@ def _read(data: bytes) -> tuple[list[Record], int]:
         records.append(record)
         good = end + 1
     return records, good
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replaces a file of ours in one step, synced, 0600."""
-    temp = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with open(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-        os.replace(temp, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temp.unlink()
-        raise

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 
+from taskx.private_files import write_atomically
 from taskx.sessions import record
 
 TYPE_CHECKING = False
@@ -26,23 +27,6 @@ _HEAD = b'{"version":1,"status":"'
 
 def tasks_dir(data_dir: str) -> str:
     return os.path.join(data_dir, "tasks")
-
-
-def write_atomically(path: str, data: bytes) -> None:
-    """Replaces a file's contents; after a crash it holds the old or the new, never a part."""
-    part = f"{path}.{os.getpid()}.part"
-    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        os.fsync(fd)
-    except BaseException:
-        os.close(fd)
-        os.unlink(part)
-        raise
-    os.close(fd)
-    os.replace(part, path)
 
 
 def mark_interrupted(data_dir: str, own_session: str) -> list[str]:

@@ -7,6 +7,8 @@ import os
 from collections import deque
 from pathlib import Path
 
+from taskx.private_files import make_private_folder
+
 HEAD_BYTES = 16 * 1024
 TAIL_BYTES = 48 * 1024
 # A command that prints for ever must not fill the disk.
@@ -69,7 +71,7 @@ class Capture:
     def _spill(self) -> None:
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._path.parent)
         self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         self._write(bytes(self._head))
         for piece in self._tail:

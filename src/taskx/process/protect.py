@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from taskx.private_files import make_private_folder
+
 INSTRUCTIONS = frozenset({"AGENTS.md", "CLAUDE.md", "GEMINI.md"})
 ROOT_INSTRUCTIONS = (
     ".github/copilot-instructions.md",
@@ -287,7 +289,7 @@ def undo(
 def _put_back(path: str, was: Entry | None, aside: Path, notes: list[str], root: Path) -> None:
     shown = os.path.relpath(path, root)
     if os.path.lexists(path):
-        aside.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(aside)
         target = aside / f"{len(list(aside.iterdir()))}-{os.path.basename(path)}"
         shutil.move(path, target)
     if was is None:

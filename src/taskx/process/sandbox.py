@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from taskx.private_files import make_private_folder
 from taskx.process import command, confine, protect
 from taskx.process.launch import Launcher
 from taskx.process.output import Capture
@@ -104,7 +105,7 @@ class Sandbox:
         self._kept = [str(folder.resolve()) for folder in kept]
         self._bwrap = shutil.which("bwrap", path=path) or "bwrap"
         self.temp = self._private / "tmp"
-        self.temp.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self.temp)
 
     async def start(
         self,
@@ -253,7 +254,7 @@ def private_folder(data_dir: Path | None) -> Path:
     """A fresh folder of this runtime, 0700. The caller removes it."""
     if data_dir is None:
         return Path(tempfile.mkdtemp(prefix="task-x-"))
-    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(data_dir)
     return Path(tempfile.mkdtemp(prefix="run-", dir=data_dir))
 
 

@@ -11,13 +11,13 @@ opens the log closes what was open and adds the end that is missing.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import time
 from collections import Counter
 
+from taskx.private_files import make_private_folder
 from taskx.sessions.lease import Lease, LeaseTaken, is_held
 
 TYPE_CHECKING = False
@@ -40,17 +40,6 @@ def fresh_id() -> str:
 
 def sessions_dir(data_dir: str) -> str:
     return os.path.join(data_dir, "sessions")
-
-
-def make_private_folder(path: str) -> None:
-    """Makes a folder and those above it that are missing, for this user only."""
-    if os.path.isdir(path):
-        return
-    parent = os.path.dirname(path)
-    if parent != path:
-        make_private_folder(parent)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
 
 
 def is_live(data_dir: str, session_id: str) -> bool:

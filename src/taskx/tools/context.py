@@ -12,6 +12,7 @@ from typing import Any, Literal
 from taskx.edits.ledger import Ledger
 from taskx.edits.log import EditLog
 from taskx.edits.operation import Operation
+from taskx.private_files import make_private_folder
 from taskx.process.launch import Launcher
 from taskx.process.output import Capture
 from taskx.process.sandbox import Sandbox
@@ -103,7 +104,7 @@ def bounded(text: str, context: ToolContext, call: Call) -> str:
     if len(data) <= RESULT_LIMIT_BYTES:
         return text
     path = call.spill_path(context)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with open(fd, "wb") as file:
         file.write(data)

@@ -15,6 +15,7 @@ from typing import Any
 
 from taskx.edits.log import EditLog
 from taskx.edits.store import DiskStore
+from taskx.private_files import make_private_folder
 from taskx.process.launch import Launcher
 from taskx.process.sandbox import Kind, Sandbox, available
 from taskx.tools.context import ToolContext, ToolResult
@@ -133,7 +134,7 @@ class ToolServices:
                 self._private = Path(tempfile.mkdtemp(prefix="task-x-"))
             else:
                 base = self._data_dir / "runs"
-                base.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(base)
                 for old in base.iterdir():
                     _remove_dead(old)
                 self._private = Path(tempfile.mkdtemp(prefix="run-", dir=base))

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from taskx.engines import tasks
+from taskx.private_files import make_private_folder, write_atomically
 from taskx.protocol.agent import StoredTask, Summary, TaskEntry
 from taskx.protocol.chat import Message
 
@@ -56,8 +57,8 @@ class Record:
             body,
         )
         folder = tasks.tasks_dir(str(self._data_dir))
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        tasks.write_atomically(os.path.join(folder, f"{self._task_id}.json"), record)
+        make_private_folder(folder)
+        write_atomically(os.path.join(folder, f"{self._task_id}.json"), record)
 
     def _encode(self, message: Message) -> bytes:
         known = self._encoded.get(id(message))

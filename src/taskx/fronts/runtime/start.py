@@ -14,6 +14,7 @@ import signal
 
 from taskx.errors import TaskxError
 from taskx.fronts.runtime.lifecycle import Launch, initialize
+from taskx.private_files import make_private_folder
 from taskx.sessions import record
 
 TYPE_CHECKING = False
@@ -54,7 +55,7 @@ def serve(settings: Settings) -> int:
     signals = _Signals()
     session = None
     if settings.data_dir is not None:
-        os.makedirs(settings.data_dir, 0o700, exist_ok=True)
+        make_private_folder(settings.data_dir)
         if not os.access(settings.data_dir, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), settings.data_dir)
     if settings.data_dir is not None and settings.session_id is not None:

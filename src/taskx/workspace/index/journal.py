@@ -23,6 +23,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from taskx.private_files import make_private_folder, write_atomically
+
 SLOT = 65536
 HEAD = struct.Struct("<iI")
 FORGET_DAYS = 7
@@ -38,10 +40,8 @@ class Journal:
         self._descriptor = -1
         size = SLOT * workers
         if folder is not None:
-            from taskx.workspace.index.store import make_private
-
             with contextlib.suppress(OSError):
-                make_private(folder)
+                make_private_folder(folder)
                 path = folder / f"journal-{secrets.token_hex(8)}"
                 self._descriptor = os.open(
                     path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600
@@ -121,10 +121,8 @@ def forgive(folder: Path, paths: Iterable[bytes]) -> None:
 
 
 def _write(folder: Path, suspects: dict[str, list[int]]) -> None:
-    from taskx.workspace.index.store import write_file
-
     with contextlib.suppress(OSError):
-        write_file(folder / "suspects.json", json.dumps(suspects).encode())
+        write_atomically(folder / "suspects.json", json.dumps(suspects).encode(), sync=False)
 
 
 def _read(path: Path) -> dict[str, list[int]]:

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from taskx.private_files import make_private_folder, write_atomically
 from taskx.workspace.index import tables
 from taskx.workspace.index.segment import Segment
 from taskx.workspace.index.segment_file import STORED, Damaged, read_segment, write_segment
@@ -40,13 +41,6 @@ MAX_AGE_DAYS = 30
 MAX_TOTAL_BYTES = 5 << 30
 
 log = logging.getLogger(__name__)
-
-
-def make_private(folder: Path) -> None:
-    """Makes a folder and those above it that are missing, for this user alone."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(mode=0o700, exist_ok=True)
 
 
 @dataclass
@@ -123,7 +117,7 @@ class Store:
 
         False when cancelled or when another process is writing. Raises OSError.
         """
-        make_private(self.folder)
+        make_private_folder(self.folder)
         with self._lock() as held:
             if not held:
                 return False
@@ -176,7 +170,8 @@ class Store:
             "graph": graph,
         }
         body = json.dumps(manifest).encode()
-        write_file(self.folder / "current.json", b"%016x\n" % tables.checksum(body) + body)
+        head = b"%016x\n" % tables.checksum(body)
+        write_atomically(self.folder / "current.json", head + body, sync=False)
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[bool]:
@@ -240,21 +235,9 @@ def _plain(name: Any) -> str:
     return name
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """The whole file or none of it. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-
-
 def write_blob(path: Path, data: bytes) -> None:
-    write_file(path, tables.checksum(data).to_bytes(8, "little") + data)
+    checksum = tables.checksum(data).to_bytes(8, "little")
+    write_atomically(path, checksum + data, sync=False)
 
 
 def read_blob(path: Path) -> bytes:
