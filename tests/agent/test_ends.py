@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agent.play import Model, Task, call, calls, project, results_sent, say, text_of
+from tests.agent.play import Model, Task, call, calls, results_sent, say, text_of
 from tests.process.client import Message, Runtime
 from tests.providers.fakes.script import Script
 from tests.providers.fakes.server import Request
 
 PNG = {"mediaType": "image/png", "data": "iVBORw0KGgo="}
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = project(tmp_path / "project")
-    (folder / "long.txt").write_text("a line of some length\n" * 2500)
-    return folder
-
-
-@pytest.fixture
-def runtime(tmp_path: Path, root: Path) -> Iterator[Runtime]:
-    with Runtime(environment={"NO_PROXY": "127.0.0.1"}) as process:
-        process.initialize(dataDir=str(tmp_path / "data"))
-        process.result("workspace/open", {"root": str(root)})
-        yield process
-        assert "Traceback" not in process.stderr(), process.stderr()
 
 
 def test_A07_A8_a_background_command_that_never_ends_is_stopped(runtime: Runtime) -> None:

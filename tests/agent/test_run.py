@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +28,6 @@ from tests.providers.fakes.server import Request
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return project(tmp_path / "project")
-
-
-@pytest.fixture
-def runtime(tmp_path: Path, root: Path) -> Iterator[Runtime]:
-    with Runtime(environment={"NO_PROXY": "127.0.0.1"}) as process:
-        process.initialize(dataDir=str(tmp_path / "data"))
-        process.result("workspace/open", {"root": str(root)})
-        yield process
-        assert "Traceback" not in process.stderr(), process.stderr()
-    folders = [path for path in (tmp_path / "data").rglob("*") if path.is_dir()]
-    assert {path.stat().st_mode & 0o777 for path in folders} <= {0o700}
 
 
 def test_A01_a_task_reads_edits_and_reports(runtime: Runtime, root: Path) -> None:

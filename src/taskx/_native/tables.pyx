@@ -898,6 +898,37 @@ def row_files(const uint32_t[::1] off not None) -> Column:
     return column_of(&out, "i")
 
 
+cdef inline void push_varint(Buf *out, uint64_t v) noexcept nogil:
+    """Seven bits a byte, lowest first; the last byte is below 128."""
+    while v >= 128:
+        push_u8(out, <uint8_t> (v & 127) | 128)
+        v >>= 7
+    push_u8(out, <uint8_t> v)
+
+
+cdef inline uint64_t read_varint(const unsigned char[::1] data, Py_ssize_t *at) noexcept nogil:
+    """The number at `at`, which moves behind it; data that end too soon give what there is."""
+    cdef uint64_t v = 0
+    cdef int shift = 0
+    cdef uint8_t byte = 128
+    while byte >= 128 and at[0] < data.shape[0] and shift < 63:
+        byte = data[at[0]]
+        v |= <uint64_t> (byte & 127) << shift
+        shift += 7
+        at[0] += 1
+    return v
+
+
+cdef bytes bytes_of(Buf *out):
+    """What a buffer holds, which is freed. Raises MemoryError when it could not grow."""
+    try:
+        if out.failed:
+            raise MemoryError
+        return (<const char *> out.data)[:out.len] if out.len else b""
+    finally:
+        buf_free(out)
+
+
 def pack_deltas(const int32_t[::1] base, const int32_t[::1] values not None) -> bytes:
     """values as varints (zigzag) of what they add to `base`, or to their row when it is None."""
     cdef Buf out
@@ -911,40 +942,23 @@ def pack_deltas(const int32_t[::1] base, const int32_t[::1] values not None) -> 
             if base is None and values[i] < 0:
                 delta = 0
             v = (<uint64_t> delta << 1) ^ <uint64_t> (delta >> 63)
-            while v >= 128:
-                push_u8(&out, <uint8_t> (v & 127) | 128)
-                v >>= 7
-            push_u8(&out, <uint8_t> v)
-    if out.failed:
-        buf_free(&out)
-        raise MemoryError
-    try:
-        return (<const char *> out.data)[:out.len] if out.len else b""
-    finally:
-        buf_free(&out)
+            push_varint(&out, v)
+    return bytes_of(&out)
 
 
 def unpack_deltas(const int32_t[::1] base, const unsigned char[::1] data not None,
                   Py_ssize_t n) -> Column:
     """The inverse of `pack_deltas`; without a base, a delta of 0 is the value -1."""
     cdef Buf out
-    cdef Py_ssize_t i, at = 0, end = data.shape[0]
+    cdef Py_ssize_t i, at = 0
     cdef uint64_t v
     cdef int64_t delta
-    cdef int shift
     memset(&out, 0, sizeof(Buf))
     if (base is not None and base.shape[0] != n) or not buf_room(&out, n * 4 + 4):
         raise MemoryError
     with nogil:
         for i in range(n):
-            v = 0
-            shift = 0
-            while at < end and shift < 63:
-                v |= <uint64_t> (data[at] & 127) << shift
-                shift += 7
-                at += 1
-                if data[at - 1] < 128:
-                    break
+            v = read_varint(data, &at)
             delta = <int64_t> (v >> 1) ^ -<int64_t> (v & 1)
             if base is None:
                 push_i32(&out, <int32_t> (i + delta) if delta else -1)
@@ -957,48 +971,29 @@ def pack_ascending(const uint32_t[::1] off not None, const uint32_t[::1] values 
     """Values that ascend within each file, as varints of the gaps."""
     cdef Buf out
     cdef Py_ssize_t file
-    cdef uint32_t i, last, v
+    cdef uint32_t i, last
     memset(&out, 0, sizeof(Buf))
     with nogil:
         for file in range(off.shape[0] - 1):
             last = 0
             for i in range(off[file], off[file + 1]):
-                v = values[i] - last
+                push_varint(&out, values[i] - last)
                 last = values[i]
-                while v >= 128:
-                    push_u8(&out, <uint8_t> (v & 127) | 128)
-                    v >>= 7
-                push_u8(&out, <uint8_t> v)
-    if out.failed:
-        buf_free(&out)
-        raise MemoryError
-    try:
-        return (<const char *> out.data)[:out.len] if out.len else b""
-    finally:
-        buf_free(&out)
+    return bytes_of(&out)
 
 
 def unpack_ascending(const uint32_t[::1] off not None,
                      const unsigned char[::1] data not None) -> Column:
     """The inverse of `pack_ascending`."""
     cdef Buf out
-    cdef Py_ssize_t file, at = 0, end = data.shape[0]
-    cdef uint32_t _row, last, v
-    cdef int shift
+    cdef Py_ssize_t file, at = 0
+    cdef uint32_t _row, last
     memset(&out, 0, sizeof(Buf))
     with nogil:
         for file in range(off.shape[0] - 1):
             last = 0
             for _row in range(off[file], off[file + 1]):
-                v = 0
-                shift = 0
-                while at < end and shift < 32:
-                    v |= <uint32_t> (data[at] & 127) << shift
-                    shift += 7
-                    at += 1
-                    if data[at - 1] < 128:
-                        break
-                last += v
+                last += <uint32_t> read_varint(data, &at)
                 push_u32(&out, last)
     if out.failed:
         buf_free(&out)

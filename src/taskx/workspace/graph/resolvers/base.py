@@ -135,6 +135,23 @@ def join(folder: str, relative: str) -> str | None:
     return "/".join(parts)
 
 
+def star_match(text: str, patterns: Iterable[str]) -> tuple[str, str] | None:
+    """The pattern with one `*` and the longest prefix that fits a text, and what the star is."""
+    best: tuple[str, str] | None = None
+    length = -1
+    for pattern in patterns:
+        prefix, wild, suffix = pattern.partition("*")
+        if (
+            wild
+            and len(prefix) > length
+            and len(text) >= len(prefix) + len(suffix)
+            and text.startswith(prefix)
+            and text.endswith(suffix)
+        ):
+            best, length = (pattern, text[len(prefix) : len(text) - len(suffix)]), len(prefix)
+    return best
+
+
 def below(folder: str, path: str) -> bool:
     """Whether `path` is `folder` or lies in it."""
     return not folder or path == folder or path.startswith(folder + "/")

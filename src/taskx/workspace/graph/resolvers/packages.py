@@ -18,6 +18,7 @@ from taskx.workspace.graph.resolvers.base import (
     ancestors,
     join,
     parent,
+    star_match,
     text_of,
 )
 
@@ -168,19 +169,8 @@ def _pattern(folder: str, glob: str) -> re.Pattern[str]:
 
 def _mapped(folder: str, table: dict[str, Any], key: str, conditions: tuple[str, ...]) -> list[str]:
     value, star = table.get(key), ""
-    if value is None:
-        length = -1
-        for pattern, target in table.items():
-            prefix, wild, suffix = pattern.partition("*")
-            if (
-                wild
-                and len(prefix) > length
-                and len(key) >= len(prefix) + len(suffix)
-                and key.startswith(prefix)
-                and key.endswith(suffix)
-            ):
-                value, length = target, len(prefix)
-                star = key[len(prefix) : len(key) - len(suffix)]
+    if value is None and (found := star_match(key, table)) is not None:
+        value, star = table[found[0]], found[1]
     places: list[str] = []
     for target in _leaves(value, conditions):
         text = target.replace("*", star)

@@ -17,6 +17,7 @@ from taskx.workspace.graph.resolvers.base import (
     ancestors,
     join,
     parent,
+    star_match,
     text_of,
 )
 
@@ -214,24 +215,10 @@ def _segment(segment: str) -> str:
 
 def alias_targets(options: Options, spec: str) -> list[str]:
     """Places that `paths` gives for a specifier, best first, relative to the root."""
-    best, star = None, ""
-    if spec in options.paths:
-        best = spec
-    else:
-        length = -1
-        for pattern in options.paths:
-            prefix, wild, suffix = pattern.partition("*")
-            if (
-                wild
-                and len(prefix) > length
-                and len(spec) >= len(prefix) + len(suffix)
-                and spec.startswith(prefix)
-                and spec.endswith(suffix)
-            ):
-                best, length = pattern, len(prefix)
-                star = spec[len(prefix) : len(spec) - len(suffix)]
-    if best is None:
+    found = (spec, "") if spec in options.paths else star_match(spec, options.paths)
+    if found is None:
         return []
+    best, star = found
     base = options.base_url if options.base_url is not None else options.paths_folder
     places = (join(base, target.replace("*", star)) for target in options.paths[best])
     return [place for place in places if place is not None]
