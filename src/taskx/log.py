@@ -18,7 +18,6 @@ LEVELS = {
     "debug": logging.DEBUG,
     "trace": TRACE,
 }
-DEFAULT_LEVEL = "warn"
 
 _QUEUE_LINES = 10_000
 

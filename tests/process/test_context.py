@@ -366,3 +366,27 @@ def test_W06_a_long_question_is_answered_at_once(tmp_path: Path) -> None:
         runtime.result("workspace/open", {"root": str(tmp_path)})
         for query in ("x" * 90_000, "a/" * 45_000, "x.y" * 30_000, "\u7f13" * 90_000):
             runtime.result("context/retrieve", {"query": query})
+
+
+def test_case_55_a_decorated_definition_starts_at_its_name(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    sources = {
+        "a.py": "@x.deco\n@x.more(\n    1)\ndef wanted_py():\n    pass\n",
+        "A.java": "package p;\n@Deprecated\n@Foo(1)\npublic class WantedJava {\n}\n",
+        "a.ts": "@Component({\n  a: 1,\n})\nexport class WantedTs {\n}\n",
+        "a.rs": "#[derive(Debug)]\n#[cfg(x)]\n\npub struct WantedRs {\n}\n",
+        "a.kt": "package p\n@Foo\n@Bar\nclass WantedKt {\n}\n",
+        "a.cs": "using A;\n[Foo]\n[Bar]\npublic class WantedCs {\n}\n",
+        "a.php": "<?php\n#[A]\n#[B]\nclass WantedPhp {\n}\n",
+        "a.swift": "import A\n@objc\n@b\npublic class WantedSwift {\n}\n",
+        "a.scala": "package p\n@foo\n@bar\nclass WantedScala {\n}\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    runtime.result("workspace/open", {"root": str(tmp_path)})
+    found = runtime.result("workspace/symbols", {"query": "wanted"})["symbols"]
+    assert {symbol["path"]: symbol["startLine"] for symbol in found} == dict.fromkeys(sources, 4)
+    for name in sources:
+        (outline,) = runtime.result("workspace/outline", {"path": name})["symbols"]
+        assert outline["startLine"] == 4, name

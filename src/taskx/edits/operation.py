@@ -8,7 +8,6 @@ from typing import Any, Literal
 from taskx.edits.files import State
 
 Status = Literal["pending", "kept", "reverted", "undone"]
-SETTLED = ("kept", "reverted", "undone")
 
 
 @dataclass(frozen=True)

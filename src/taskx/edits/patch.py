@@ -17,7 +17,6 @@ from taskx.errors import ToolError
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _OCTAL = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, '"': 34, "\\": 92}
-NO_NEWLINE = "\\ No newline at end of file"
 
 
 @dataclass

@@ -99,10 +99,6 @@ class Capture:
         """The file with the whole output, when it did not fit."""
         return self._path if self.cut and self._written else None
 
-    @property
-    def file_complete(self) -> bool:
-        return self._written == self.total_bytes
-
     def text(self) -> str:
         """The output, with a note where its middle was left out."""
         tail = b"".join(self._tail)

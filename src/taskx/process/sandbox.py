@@ -16,7 +16,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,14 +247,6 @@ class Sandbox:
     def close(self) -> None:
         """Removes the private temp folder; what was moved aside stays."""
         shutil.rmtree(self.temp, ignore_errors=True)
-
-
-def private_folder(data_dir: Path | None) -> Path:
-    """A fresh folder of this runtime, 0700. The caller removes it."""
-    if data_dir is None:
-        return Path(tempfile.mkdtemp(prefix="task-x-"))
-    make_private_folder(data_dir)
-    return Path(tempfile.mkdtemp(prefix="run-", dir=data_dir))
 
 
 def _within(path: str, folder: str) -> bool:

@@ -54,7 +54,10 @@ class SymbolsParams(Wire, frozen=True, kw_only=True):
 
 
 class FoundSymbol(Wire, frozen=True, kw_only=True):
-    """A definition; lines are 1-based and inclusive. score: 1 is the very name."""
+    """A definition, from the line of its name (not of its decorators) to its last, 1-based.
+
+    score: 1 is the very name.
+    """
 
     name: str
     kind: str

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from taskx.edits import diff, files
-from taskx.edits.files import ABSENT, State, digest_of
+from taskx.edits.files import State, digest_of
 from taskx.edits.operation import Edit, Operation
 from taskx.edits.paths import Place
 from taskx.errors import ToolError
@@ -29,10 +29,6 @@ def content_edit(place: Place, state: State, old: bytes, new: bytes, mode: int |
     """A change of content; `mode` None keeps the file's own."""
     bits = mode if mode is not None else state.mode if state.kind == "file" else NEW_MODE
     return Edit(place.rel, state, State("file", digest_of(new), bits), old, new)
-
-
-def removal(place: Place, state: State, old: bytes) -> Edit:
-    return Edit(place.rel, state, ABSENT, old)
 
 
 async def apply(

@@ -66,7 +66,6 @@ class AgentTask:
     iterations: int = 0
     text: str = ""
     error: TaskError | None = None
-    limited_by: str = ""
     _steering: deque[str] = field(default_factory=deque)
     _steered: asyncio.Event = field(default_factory=asyncio.Event)
     _estimator: Estimator = field(default_factory=Estimator)
@@ -174,7 +173,6 @@ class AgentTask:
         return ""
 
     def _limit(self, reason: str) -> Literal["limited"]:
-        self.limited_by = reason
         self.emit(events.WarningEvent(message=f"the task ended at {reason}"))
         return "limited"
 

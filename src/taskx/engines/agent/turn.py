@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
 
 from taskx.engines.agent.costs import Costs
 from taskx.engines.ports import Client, Emit
@@ -20,8 +19,6 @@ from taskx.providers import ChatFold, Providers
 from taskx.providers.retry import retry_delay_ms, should_fall_back
 
 log = logging.getLogger("taskx.agent")
-
-Sleep = Callable[[float], "asyncio.Future[None]"]
 
 
 class Models:

@@ -39,10 +39,6 @@ class Context:
     def request_id(self) -> int | str | None:
         return self._request.id if self._request is not None else None
 
-    def detached(self) -> Context:
-        """For work that outlives the request; its notifications may follow the reply."""
-        return Context(self.app, self._peer, None)
-
     def notify(self, method: str, params: Any) -> None:
         """Sends a notification. After the request's reply there are none."""
         if self._request is not None and self._request.answered:

@@ -253,7 +253,6 @@ BY_INTERPRETER: Mapping[str, int] = {
 C_ID = IDS["c"]
 CPP_ID = IDS["cpp"]
 # A `.h` belongs to C unless the sources around it are C++ (`scan.languages_of`, `header_id`).
-HEADER_EXTENSION = "h"
 
 # How much of a file `detect` and `header_id` want to see: a shebang line, the top of a header.
 HEAD_BYTES = 4096

@@ -142,10 +142,6 @@ class Tree:
                 segment.imp_line[row],
             )
 
-    def has_rows(self, node: int) -> bool:
-        segment, local = self.locate(node)
-        return bool(segment.imp_off[local + 1] > segment.imp_off[local])
-
     def quals(self, node: int) -> Iterator[tuple[int, int]]:
         """(owner hash, member hash) pairs of one file."""
         segment, local = self.locate(node)

@@ -180,16 +180,6 @@ class Graph:
         """Path for people and the wire: bytes that are not UTF-8 become replacement characters."""
         return self.tree.paths[node].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
-    def neighbours(self, fid: int) -> list[tuple[int, int, int]]:
-        """(fid, kind, weight) of the files a file needs or is needed by, heaviest first."""
-        node = self.node_at(fid)
-        if not 0 <= node < self.n_nodes:
-            return []
-        fids = self.tree.fids
-        pairs = self.outgoing(node) + self.incoming(node)
-        found = [(fids[other], what & 1, what >> 1) for other, what in pairs if fids[other] >= 0]
-        return sorted(found, key=lambda entry: (-entry[2], -entry[1], entry[0]))
-
     def to_bytes(self) -> bytes:
         """The edges, to be kept beside the index; `from_bytes` reads them."""
         return storage.dump(self.tree, self.off, self.to, self.what)

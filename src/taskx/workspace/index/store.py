@@ -31,7 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from taskx import __version__
 from taskx.private_files import make_private_folder, write_atomically
+from taskx.workspace.files.languages import TABLE_VERSION
 from taskx.workspace.index import tables
 from taskx.workspace.index.segment import Segment
 from taskx.workspace.index.segment_file import STORED, Damaged, read_segment, write_segment
@@ -203,8 +205,9 @@ class Store:
 
 
 def columns_id() -> str:
-    """Changes with the columns, so that an index of another layout is not read."""
-    return hashlib.sha256(repr(STORED).encode()).hexdigest()[:16]
+    """Changes with the columns and with what fills them, so that no other index is read."""
+    filled_by = (STORED, TABLE_VERSION, __version__)
+    return hashlib.sha256(repr(filled_by).encode()).hexdigest()[:16]
 
 
 def drop_old(base: Path, current: Path | None, now: float) -> None:

@@ -93,7 +93,7 @@ def describe(snapshot: Snapshot, symbol: Symbol, score: float, inside: str) -> F
         name=symbol.name,
         kind=symbol.kind_name,
         path=path,
-        start_line=symbol.start_line,
+        start_line=symbol.line,
         end_line=symbol.end_line,
         score=round(max(score, 0.0), 4),
         container=container or UNSET,
@@ -131,7 +131,7 @@ def branches(children: dict[int, list[Symbol]], parent: int, depth: int) -> list
         OutlineSymbol(
             name=symbol.name,
             kind=symbol.kind_name,
-            start_line=symbol.start_line,
+            start_line=symbol.line,
             end_line=symbol.end_line,
             children=branches(children, symbol.row, depth + 1),
         )

@@ -186,6 +186,21 @@ def test_a_cancelled_open_ends_soon_and_leaves_nothing(tmp_path: Path) -> None:
     assert index.snapshot.n_files == 0
 
 
+def test_an_index_of_another_version_is_built_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its symbols are what other rules made of the files."""
+    root, base = tmp_path / "tree", tmp_path / "cache"
+    make_tree(root, 5)
+    for version, from_cache in (("1", False), ("1", True), ("2", False), ("2", True)):
+        monkeypatch.setattr("taskx.workspace.index.store.__version__", version)
+        index = index_of(root, base)
+        outcome = index.open(CancelFlag(), Counter())
+        assert outcome.from_cache is from_cache
+        assert index.save()
+        index.close()
+
+
 def die_over(index: Index, path: bytes) -> None:
     """Leaves a journal as the death of a process leaves it: unlocked, not removed."""
     journal = Journal(index.store.folder if index.store else None, 1)

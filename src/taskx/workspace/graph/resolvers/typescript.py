@@ -35,7 +35,6 @@ WRITTEN = {
 }
 ADDED = (".ts", ".tsx", ".d.ts", ".js", ".jsx")
 LATE = (".mts", ".cts", ".d.mts", ".d.cts", ".mjs", ".cjs", ".json", ".vue", ".svelte", ".astro")
-DEFAULT_CONDITIONS = ("import", "require", "node", "default")
 
 
 class TypeScriptResolver:
